@@ -14,7 +14,7 @@ _HOME = {
     "AlignmentMonitor": "widealign.alignment",
     "regime": "widealign.alignment",
 }
-_PACKAGES = ("rules", "nn", "models", "oracle", "losses", "alignment", "theory", "data", "train")
+_PACKAGES = ("graph", "rules", "nn", "models", "oracle", "losses", "alignment", "theory", "data", "train")
 
 __all__ = [*_HOME, *_PACKAGES]  # pyright: ignore
 

@@ -1,0 +1,34 @@
+"""Surgery on gradient graphs: grafts, sites, hooks, snapshots, second passes. Knows no learning rule."""
+
+from widealign.graph.carry import carry, is_known
+from widealign.graph.graft import detached, graft, graft_tree, is_signal, map_signals, refuse_backward, signals
+from widealign.graph.hooks import Pass, Switch
+from widealign.graph.outside_use import OutsideUse
+from widealign.graph.replay import Replayed, replay
+from widealign.graph.sites import Site, Sites, find_sites, grains, input_parameters, parameter_names, problems
+from widealign.graph.snapshot import Snapshot
+
+__all__ = [
+    "OutsideUse",
+    "Pass",
+    "Replayed",
+    "Site",
+    "Sites",
+    "Snapshot",
+    "Switch",
+    "carry",
+    "detached",
+    "find_sites",
+    "graft",
+    "graft_tree",
+    "grains",
+    "input_parameters",
+    "is_known",
+    "is_signal",
+    "map_signals",
+    "parameter_names",
+    "problems",
+    "refuse_backward",
+    "replay",
+    "signals",
+]

@@ -1,0 +1,87 @@
+"""Grafting: the values of one graph, the gradients of another. The only trick that the rules are made of."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+from widealign.errors import UsageError
+
+
+class _Graft(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, *sources: Tensor) -> Tensor:
+        ctx.count = len(sources)
+        return value.detach()  # a fresh tensor on the same memory: in-place operations after it just work
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return (None, *gradients * ctx.count)
+
+
+def graft(value: Tensor, *sources: Tensor) -> Tensor:
+    """Returns `value`, bit for bit, and hands the gradient that arrives to every one of `sources`.
+
+    The same as `value.detach() + sum(s - s.detach() for s in sources)`, without the arithmetic.
+
+    Example:
+        >>> weight, other = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+        >>> out = graft(3 * weight, 7 * other)
+        >>> out.backward()
+        >>> out.item(), weight.grad, other.grad
+        (3.0, None, tensor([7.]))
+    """
+    learning = [s for s in sources if s.requires_grad]
+    return _Graft.apply(value, *learning) if learning else value.detach()
+
+
+def is_signal(leaf: Any) -> bool:
+    """Whether a leaf of a module's inputs or outputs is a tensor that can carry a gradient."""
+    return isinstance(leaf, Tensor) and (leaf.is_floating_point() or leaf.is_complex())
+
+
+def map_signals(function: Callable[[Tensor], Tensor], tree: Any) -> Any:
+    """Applies `function` to every tensor of nested tuples, lists and dicts that can carry a gradient."""
+    if isinstance(tree, Tensor):
+        return function(tree) if is_signal(tree) else tree
+    return tree_map(lambda leaf: function(leaf) if is_signal(leaf) else leaf, tree)
+
+
+def signals(tree: Any) -> list[Tensor]:
+    """The tensors of `tree` that can carry a gradient, in order."""
+    return [leaf for leaf in tree_flatten(tree)[0] if is_signal(leaf)]
+
+
+def detached(tree: Any) -> Any:
+    """`tree` with every tensor cut from its graph."""
+    return map_signals(Tensor.detach, tree)
+
+
+def graft_tree(values: Any, *sources: Any) -> Any:
+    """`graft` for two or more trees of the same structure."""
+    if isinstance(values, Tensor):
+        return graft(values, *sources) if is_signal(values) else values
+    leaves, structure = tree_flatten(values)
+    rows = [tree_flatten(source)[0] for source in sources]
+    if any(len(row) != len(leaves) for row in rows):
+        raise UsageError("A module must return the same number of tensors in the live and in the initial network.")
+    grafted = (graft(leaf, *row) if is_signal(leaf) else leaf for leaf, *row in zip(leaves, *rows, strict=True))
+    return tree_unflatten(grafted, structure)
+
+
+class _Refuse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, anchor: Tensor, reason: str) -> Tensor:
+        ctx.reason = reason
+        return value.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise UsageError(ctx.reason)
+
+
+def refuse_backward(tree: Any, anchor: Tensor, reason: str) -> Any:
+    """`tree`, whose backward pass raises `reason`."""
+    return map_signals(lambda leaf: _Refuse.apply(leaf, anchor, reason), tree)

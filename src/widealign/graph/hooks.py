@@ -1,0 +1,75 @@
+"""Taking part in the calls of a model's sites, without a trace in the model."""
+
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from torch import nn
+
+from widealign.graph.sites import Site
+
+
+class Pass:
+    """One forward pass under a rule: what happens to a site's inputs and to its output."""
+
+    depth = 0
+
+    def enter(self, site: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """Returns the inputs that the site's module is to be called with."""
+        return args, kwargs
+
+    def leave(self, site: str, output: Any) -> Any:
+        """Returns what the rest of the model is to see as the site's output."""
+        return output
+
+
+class Switch:
+    """What the hooks on a model's sites look at. Off (None) means that the model is the user's own again.
+
+    The hooks are removed with their owner. A copy of the owner, made with the model, has hooks and a switch of its own.
+    """
+
+    current: Pass | None = None
+
+    def install(self, sites: Iterable[Site], owner: object) -> None:
+        """Puts the hooks on the sites' modules."""
+        handles = []
+        for site in sites:
+            enter, leave = _Enter(self, site.name), _Leave(self, site.name)
+            handles.append(site.module.register_forward_pre_hook(enter, with_kwargs=True))
+            handles.append(site.module.register_forward_hook(leave, with_kwargs=True))
+        weakref.finalize(owner, _remove, handles)
+
+    def run(self, current: Pass, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Calls `function`, which calls the model, with `current` at the model's sites."""
+        self.current = current
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.current = None
+
+
+class _Enter:
+    def __init__(self, switch: Switch, site: str):
+        self.switch, self.site = switch, site
+
+    def __call__(self, module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any] | None:
+        current = self.switch.current
+        if current is None:
+            return None
+        current.depth += 1
+        return current.enter(self.site, args, kwargs)
+
+
+class _Leave(_Enter):
+    def __call__(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
+        current = self.switch.current
+        if current is None:
+            return None
+        current.depth -= 1
+        return current.leave(self.site, output)
+
+
+def _remove(handles: list[Any]) -> None:
+    for handle in handles:
+        handle.remove()

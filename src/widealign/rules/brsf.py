@@ -1,0 +1,43 @@
+"""Batchwise random-magnitude sign-concordant feedback."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from widealign.graph import Sites
+from widealign.rules import draws
+from widealign.rules.learner import Axes
+from widealign.rules.sign_symmetry import SignSymmetry
+
+
+class BRSF(SignSymmetry, id="brsf"):
+    """B = sign(W(t)) ⊙ |R_t|,  R_t ~ N(0, s²) redrawn at every training pass.
+
+    Args:
+        model: Any module.
+        sites: Where parameters learn.
+        seed: Decides R_t.
+    """
+
+    axes = Axes(feedback="sign of live, magnitudes redrawn each step", gate="live", normaliser="live", activity="live")
+
+    def __init__(self, model: nn.Module, *, sites: Sites = None, seed: int = 0):
+        super().__init__(model, sites=sites)
+        self.seed, self.passes = seed, 0
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """As every learner's, with the next R_t."""
+        self.passes += self.will_learn()
+        return super().forward(*args, **kwargs)
+
+    def magnitude(self, name: str, weight: Tensor, scale: Tensor) -> Tensor:
+        """M = |R_t|."""
+        return draws.normal(weight.shape, self.seed, name, self.passes).abs().to(weight) * scale
+
+    def get_extra_state(self) -> dict[str, int]:
+        """Which draw comes next."""
+        return {"seed": self.seed, "passes": self.passes}
+
+    def set_extra_state(self, state: dict[str, int]) -> None:
+        """Restores which draw comes next."""
+        self.seed, self.passes = state["seed"], state["passes"]

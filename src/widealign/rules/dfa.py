@@ -1,0 +1,126 @@
+"""Direct feedback alignment (Nøkland, 2016)."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from widealign.errors import UsageError
+from widealign.graph import Site, Sites, Snapshot, is_signal, signals
+from widealign.rules import draws
+from widealign.rules.injected import CutPass
+from widealign.rules.learner import Axes, Learner
+
+
+class DFA(Learner, id="dfa"):
+    """The output error reaches every layer at once, through a fixed random matrix of its own.
+
+        s_l = σ'(z_l) ⊙ (B_l e),   B_l ~ N(0, 1/features) of shape (features, outputs)
+
+    B_l e enters where the next site takes its input, that is after the activation; what lies between (the gate, a
+    normaliser, pooling) is the live network's. There is no walk back through the network.
+
+    Args:
+        model: Any module whose outputs have the batch as their first axis.
+        sites: Where parameters learn.
+        seed: Decides B.
+        shared_over_space: One matrix (channels, outputs) for all locations of a convolution's input, which share B_l e
+            in equal parts, in the place of one for each location.
+        feedback: B for some sites, by the name of the site at whose input it enters, in the place of a random one.
+    """
+
+    axes = Axes(feedback="fixed random, straight from the output error", gate="live, own site only",
+                normaliser="live, own site only", activity="live")  # fmt: skip
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        sites: Sites = None,
+        seed: int = 0,
+        shared_over_space: bool = False,
+        feedback: Mapping[str, Tensor] | None = None,
+    ):
+        super().__init__(model, sites=sites)
+        known = [site.name for site in self.sites]
+        if unknown := sorted(set(feedback or {}) - set(known)):
+            raise UsageError(f"feedback= names sites of the model, which are {known}; {unknown} are not among them.")
+        self.seed, self.shared_over_space = seed, shared_over_space
+        self.random = Snapshot(feedback)
+
+    @property
+    def feedback(self) -> dict[str, Tensor]:
+        """B by the name of the site at whose input it enters; complete after the first training pass."""
+        return self.random.values()
+
+    def learn(self, *args: Any, **kwargs: Any) -> Any:
+        """The live pass with every site's inputs cut off; the output's error is spread over the cuts."""
+        taps: list[tuple[str, Tensor]] = []
+        output = self.run(CutPass(lambda site, h: taps.append((site, h))), self.model, *args, **kwargs)
+        outputs = signals(output)
+        width = sum(out[0].numel() for out in outputs)
+        matrices = [self._matrix(site, entering, len(outputs[0]), width) for site, entering in taps]
+        entering = [h for _, h in taps]
+        spread = iter(_Spread.apply(len(outputs), self._spaces(taps), *matrices, *outputs, *entering))
+        return next(spread) if isinstance(output, Tensor) else _replaced(output, spread)
+
+    def describe(self, site: Site) -> tuple[str, str]:
+        """Random projections of the output error."""
+        return "the output error through a fixed random matrix, at the input of the next site", "live"
+
+    def _spaces(self, taps: list[tuple[str, Tensor]]) -> list[bool]:
+        return [self.shared_over_space and h.dim() > 3 for _, h in taps]
+
+    def _matrix(self, site: str, entering: Tensor, batch: int, width: int) -> Tensor:
+        if entering.dim() == 0 or entering.shape[0] % batch:
+            raise UsageError(
+                f"dfa needs the batch as the first axis of the inputs of every site and of the output: '{site}' takes "
+                f"shape {tuple(entering.shape)}, the output's batch is {batch}. Give the model batch-first tensors."
+            )
+        shared = self.shared_over_space and entering.dim() > 3
+        features = entering.shape[1] if shared else entering.numel() // batch
+        key = next((k for k in (site, f"{site}:{features}") if self._fits(k, features, width)), None)
+        if key is None:
+            key = site if site not in self.random.values() else f"{site}:{features}"
+            self._draw(key, features, width, entering)
+        return self.random.values()[key].to(entering)
+
+    def _fits(self, key: str, features: int, width: int) -> bool:
+        known = self.random.values().get(key)
+        return known is not None and known.shape == (features, width)
+
+    @torch.compiler.disable
+    def _draw(self, key: str, features: int, width: int, like: Tensor) -> None:
+        matrix = draws.normal((features, width), self.seed, key) / math.sqrt(features)
+        self.random.take({key: matrix.to(like)})
+
+
+def _replaced(output: Any, fresh: Any) -> Any:
+    leaves, structure = torch.utils._pytree.tree_flatten(output)
+    return torch.utils._pytree.tree_unflatten([next(fresh) if is_signal(leaf) else leaf for leaf in leaves], structure)
+
+
+class _Spread(torch.autograd.Function):
+    """Outputs as they are; the error e that arrives at them reaches every tap as B e."""
+
+    @staticmethod
+    def forward(ctx: Any, count: int, shared: list[bool], *tensors: Tensor) -> tuple[Tensor, ...]:
+        taps = len(shared)
+        matrices, outputs, entering = tensors[:taps], tensors[taps : taps + count], tensors[taps + count :]
+        ctx.save_for_backward(*matrices)
+        ctx.shared, ctx.shapes = shared, [h.shape for h in entering]
+        return tuple(out.detach() for out in outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *errors: Any) -> Any:
+        e = torch.cat([error.flatten(1) if error.dim() > 1 else error[:, None] for error in errors], dim=1)
+        signals = []
+        for matrix, shape, shared in zip(ctx.saved_tensors, ctx.shapes, ctx.shared, strict=True):
+            signal = e.to(matrix.dtype) @ matrix.T
+            if shared:
+                ones = (1,) * (len(shape) - 2)
+                signal = (signal / math.prod(shape[2:])).reshape(*shape[:2], *ones).expand(shape)
+            signals.append(signal.reshape(shape))
+        return (None, None, *[None] * len(signals), *errors, *signals)

@@ -1,0 +1,160 @@
+"""The learner: a learning rule wrapped around the user's model. All rules share this file; none is described in it."""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from widealign.errors import RefusedModel, UsageError
+from widealign.graph import (
+    OutsideUse,
+    Pass,
+    Replayed,
+    Site,
+    Sites,
+    Switch,
+    find_sites,
+    map_signals,
+    problems,
+    refuse_backward,
+    signals,
+)
+
+REGISTRY: dict[str, type["Learner"]] = {}
+
+
+class Axes(NamedTuple):
+    """The four choices that make a rule."""
+
+    feedback: str
+    gate: str
+    normaliser: str
+    activity: str
+
+
+class Learner(nn.Module, ABC):
+    """A model that learns by a rule: `learner(x)` has the model's values, its gradients are the rule's.
+
+    Subclasses name themselves: `class MyRule(Chained, id="my-rule")` is in the registry from then on.
+
+    Args:
+        model: Any module. It stays usable by itself, and then is an ordinary model.
+        sites: Where parameters learn; see `find_sites`.
+    """
+
+    id: ClassVar[str]
+    axes: ClassVar[Axes]
+    hooked: ClassVar[bool] = True
+
+    def __init_subclass__(cls, id: str | None = None, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        if id is not None:
+            cls.id = id
+            REGISTRY[id] = cls
+
+    def __init__(self, model: nn.Module, *, sites: Sites = None):
+        super().__init__()
+        self.model = model
+        self.sites = find_sites(model, sites)
+        if found := list(self.problems()):
+            raise RefusedModel(type(self).__name__, found)
+        self._switch = Switch()
+        self._inspected = False
+        self._changes_inputs = self._random = True
+        if self.hooked:
+            self._switch.install(self.hook_points(), owner=self)
+
+    def problems(self) -> Any:
+        """Reasons why this rule would train the model wrongly."""
+        return problems(self.model, self.sites)
+
+    def hook_points(self) -> tuple[Site, ...]:
+        """The modules whose calls the rule takes part in."""
+        return self.sites
+
+    @abstractmethod
+    def learn(self, *args: Any, **kwargs: Any) -> Any:
+        """A training forward pass: the live model's output, with the rule behind it."""
+
+    @abstractmethod
+    def describe(self, site: Site) -> tuple[str, str]:
+        """In words: where the site's feedback comes from, and which activity it learns from."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The model's output. In training mode its gradient graph is the rule's."""
+        if not torch.is_grad_enabled():
+            return self.model(*args, **kwargs)
+        if not self.training:
+            return self._evaluate(*args, **kwargs)
+        return self.learn(*args, **kwargs) if self._inspected else self._first(*args, **kwargs)
+
+    def will_learn(self) -> bool:
+        """Whether a forward pass now is a training pass."""
+        return self.training and torch.is_grad_enabled()
+
+    def run(self, current: Pass, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Calls `function`, which calls the model, with `current` at the model's sites."""
+        return self._switch.run(current, function, *args, **kwargs)
+
+    def replayed(self) -> AbstractContextManager[None]:
+        """To be made before the live pass and entered around a second one, which then draws the same random numbers."""
+        if torch.compiler.is_compiling() and not self._random:
+            return nullcontext()
+        return Replayed(self.model)
+
+    def kept(self, tree: Any) -> Any:
+        """The inputs of a second pass: copies, if the model changes its inputs in place."""
+        return map_signals(Tensor.clone, tree) if self._changes_inputs else tree
+
+    @torch.compiler.disable
+    def _first(self, *args: Any, **kwargs: Any) -> Any:
+        """The first training pass also looks at what cannot be seen before: how the model uses what it is given."""
+        before = [leaf._version for leaf in signals((args, kwargs))], torch.get_rng_state()
+        current = self._switch
+        with OutsideUse(self.model, inside=lambda: current.current is None or current.current.depth > 0) as watch:
+            output = self.learn(*args, **kwargs)
+        if self.hooked and (found := list(watch.problems())):
+            raise RefusedModel(type(self).__name__, found)
+        if not any(leaf.requires_grad for leaf in signals(output)):
+            raise UsageError(
+                f"{type(self).__name__} needs an output that is a tensor, or a tuple, list or dict of tensors, and "
+                f"that depends on a learning site; forward() returned {_kinds(output)}."
+            )
+        self._changes_inputs = [leaf._version for leaf in signals((args, kwargs))] != before[0]
+        self._random = not torch.equal(torch.get_rng_state(), before[1]) or _draws_on_device(self.model)
+        self._inspected = True
+        return output
+
+    def _evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        with torch.no_grad():
+            output = self.model(*args, **kwargs)
+        anchor = next(self.model.parameters()).detach().requires_grad_()
+        reason = (
+            f"backward() was called on the output of {type(self).__name__} in eval mode, where it does not learn: call "
+            "learner.train() to train, or use learner.model for ordinary gradients."
+        )
+        return refuse_backward(output, anchor, reason)
+
+
+def _kinds(output: Any) -> str:
+    return ", ".join(sorted({type(leaf).__name__ for leaf in tree_leaves(output)})) or "empty"
+
+
+def options(rule: type[Learner]) -> list[str]:
+    """The names of a rule's options."""
+    return [
+        name
+        for cls in rule.__mro__
+        if "__init__" in vars(cls) and issubclass(cls, Learner)
+        for name, p in inspect.signature(cls.__init__).parameters.items()
+        if p.kind is p.KEYWORD_ONLY
+    ]
+
+
+def _draws_on_device(model: nn.Module) -> bool:
+    return any(p.device.type != "cpu" for p in model.parameters())
