@@ -1,0 +1,49 @@
+# Every target sets up what it needs: a virtual environment in .venv, with the pinned build of torch.
+# On a machine with a GPU: make CONSTRAINTS= demo
+PYTHON ?= python3
+CONSTRAINTS ?= -c constraints.txt
+BIN := .venv/bin
+READY := .venv/ready
+WORKERS ?= 2
+
+.PHONY: demo test test-all quick check format mutants bench clean
+
+demo: $(READY)
+	$(BIN)/widealign demo
+
+test: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(PYTEST)
+
+test-all: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST)
+
+quick: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m quick $(PYTEST)
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyrefly check
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --doctest-modules src/widealign
+	$(MAKE) test
+	$(BIN)/python tools/smoke_wheel.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+mutants: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py
+
+bench: $(READY)
+	$(BIN)/widealign bench --out bench.json
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade "pip>=25" 2>&1 | grep -v -e WARNING -e notice || true
+	$(BIN)/pip install --quiet $(CONSTRAINTS) torch
+	$(BIN)/pip install --quiet $(CONSTRAINTS) --editable ".[test,check,report,logs,images]"
+	touch $(READY)
+
+clean:
+	rm -rf .venv dist build
