@@ -1,0 +1,74 @@
+"""Files that are either whole or not there, and a folder that belongs to one process at a time."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from widealign.errors import UsageError
+
+TEMPORARY = ".tmp"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a temporary file beside `path`, bring it to the disk, rename it: a reader sees all or nothing."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    _sync_folder(path.parent)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """`write_atomically`, indented for human readers. Numbers that are not finite are refused: JSON has none."""
+    write_atomically(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file, None if there is no such file.
+
+    Raises:
+        UsageError: the file is damaged.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise UsageError(f"{path} is damaged ({error}): delete it, or give another folder by --out") from error
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold `folder` for this process. The system frees it when the process ends, however it ends.
+
+    Raises:
+        UsageError: another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            owner = file.read().strip() or "another process"
+            raise UsageError(
+                f"{folder} is in use by {owner}: wait for it to end, or give another folder by --out"
+            ) from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()}")
+        file.flush()
+        yield
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

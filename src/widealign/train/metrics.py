@@ -1,0 +1,62 @@
+"""The log of a run: one JSON object a line. It holds nothing of the clock, so equal runs write equal bytes."""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from widealign.errors import UsageError
+
+
+class Metrics:
+    """Appends lines to a file that another process may follow with `tail -f`."""
+
+    def __init__(self, path: Path, *, position: int = 0):
+        """Open the file, and cut off what was written after `position`: the steps since then will be done again.
+
+        Raises:
+            UsageError: the file is shorter than the checkpoint says, so its beginning is lost.
+        """
+        self.path = path
+        self._file = path.open("ab")
+        length = self._file.seek(0, os.SEEK_END)
+        if length < position:
+            self._file.close()
+            raise UsageError(
+                f"{path} has {length} bytes where its checkpoint saw {position}: it was changed since. Restore it, or "
+                "start again in another folder"
+            )
+        self._file.truncate(position)
+
+    def write(self, *records: Mapping[str, Any]) -> None:
+        """Append records, visible to others at once. Numbers that are not finite become null."""
+        self._file.write(b"".join(_line(record) for record in records))
+        self._file.flush()
+
+    def sync(self) -> int:
+        """Bring everything to the disk. Returns the file's length: a checkpoint that holds it can trust it."""
+        os.fsync(self._file.fileno())
+        return self._file.seek(0, os.SEEK_END)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read(path: Path, kind: str) -> Iterator[dict[str, Any]]:
+    """The records of one kind. A last line that is still being written is passed over."""
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n") and (record := json.loads(line))["kind"] == kind:
+                yield record
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    plain = {name: _finite(value) for name, value in record.items()}
+    return (json.dumps(plain, allow_nan=False) + "\n").encode()
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

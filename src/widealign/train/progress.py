@@ -1,0 +1,80 @@
+"""What a run shows while it goes on: a line on a terminal, nothing elsewhere."""
+
+import sys
+import time
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from widealign.train.loop import EpochEnd, Loop, Steps
+
+_REFRESH_SECONDS = 0.1
+
+
+class Show(Protocol):
+    """Is told of every event of a loop."""
+
+    def __enter__(self) -> "Show": ...
+    def __exit__(self, *exception: object) -> None: ...
+
+    def event(self, event: Steps | EpochEnd) -> None:
+        """Take notice of an event."""
+        ...
+
+
+class Quiet:
+    """Shows nothing."""
+
+    def __enter__(self) -> "Quiet":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def event(self, event: Steps | EpochEnd) -> None:
+        """Nothing."""
+
+
+class Line(Quiet):
+    """One line: epoch, loss, accuracy, examples a second, time left."""
+
+    def __init__(self, loop: Loop, title: str):
+        self.loop = loop
+        self._figures = ""
+        self._shown = self._begun = time.monotonic()
+        self._done_before = loop.step
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[text]}"),
+            TimeRemainingColumn(), console=Console(stderr=True),
+        )  # fmt: skip
+        total = loop.trial.steps_per_epoch * loop.trial.epochs
+        self._task = self._bar.add_task(title, total=total, completed=loop.step, text="")
+
+    def __enter__(self) -> "Line":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def event(self, event: Steps | EpochEnd) -> None:
+        """Redraw, ten times a second at most."""
+        now = time.monotonic()
+        if isinstance(event, EpochEnd):
+            self._figures = "  ".join(
+                f"{name} {value:.4g}" for name, value in event.figures.items() if value is not None
+            )
+        elif now - self._shown < _REFRESH_SECONDS:
+            return
+        else:
+            rate = (self.loop.step - self._done_before) * self.loop.trial.batch_size / max(now - self._begun, 1e-9)
+            epoch = f"epoch {event.epoch}/{self.loop.trial.epochs}  loss {event.losses[-1]:.4g}"
+            self._bar.update(self._task, text=f"{epoch}  {self._figures}  {rate:,.0f} examples/s")
+        self._shown = now
+        self._bar.update(self._task, completed=self.loop.step)
+
+
+def show(loop: Loop, title: str) -> Show:
+    """A line if a person is looking at standard error, else nothing."""
+    return Line(loop, title) if sys.stderr.isatty() else Quiet()
