@@ -34,7 +34,7 @@ def graft(value: Tensor, *sources: Tensor) -> Tensor:
         (3.0, None, tensor([7.]))
     """
     learning = [s for s in sources if s.requires_grad]
-    return _Graft.apply(value, *learning) if learning else value.detach()
+    return _Graft.apply(value.detach(), *learning) if learning else value.detach()
 
 
 def is_signal(leaf: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from widealign.graph import Sites
@@ -24,15 +25,24 @@ class BRSF(SignSymmetry, id="brsf"):
     def __init__(self, model: nn.Module, *, sites: Sites = None, seed: int = 0):
         super().__init__(model, sites=sites)
         self.seed, self.passes = seed, 0
+        self.drawn: dict[str, Tensor] = {}
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As every learner's, with the next R_t."""
-        self.passes += self.will_learn()
+        if self.will_learn():
+            self._redraw()
         return super().forward(*args, **kwargs)
 
     def magnitude(self, name: str, weight: Tensor, scale: Tensor) -> Tensor:
         """M = |R_t|."""
-        return draws.normal(weight.shape, self.seed, name, self.passes).abs().to(weight) * scale
+        return self.drawn[name] * scale
+
+    @torch.compiler.disable
+    def _redraw(self) -> None:
+        self.passes += 1
+        for name, weight in self.model.named_parameters():
+            if draws.is_matrix(weight):
+                self.drawn[name] = draws.normal(weight.shape, self.seed, name, self.passes).abs().to(weight)
 
     def get_extra_state(self) -> dict[str, int]:
         """Which draw comes next."""

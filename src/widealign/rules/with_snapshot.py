@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from widealign.errors import UsageError
@@ -33,9 +34,7 @@ class WithSnapshot(Learner):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As every learner's, after a refresh that is due."""
         if self.refresh_every is not None and self.will_learn():
-            if self.passes and self.passes % self.refresh_every == 0:
-                self.refresh()
-            self.passes += 1
+            self._count(self.refresh_every)
         return super().forward(*args, **kwargs)
 
     def get_extra_state(self) -> dict[str, int]:
@@ -45,6 +44,12 @@ class WithSnapshot(Learner):
     def set_extra_state(self, state: dict[str, int]) -> None:
         """Restores the number of training passes."""
         self.passes = state["passes"]
+
+    @torch.compiler.disable
+    def _count(self, every: int) -> None:
+        if self.passes and self.passes % every == 0:
+            self.refresh()
+        self.passes += 1
 
     def _parameters_now(self) -> dict[str, Tensor]:
         inputs = input_parameters(self.model)
