@@ -1,0 +1,38 @@
+"""The paper's tables and figures and our own, as data. Imports no torch."""
+
+from widealign.experiments.cells import Cell, Runs, Value, cells, jobs, value
+from widealign.experiments.claims import Claim, Number, Results, Verdict
+from widealign.experiments.intervals import half_interval
+from widealign.experiments.measures import Measure, Run, thinned
+from widealign.experiments.registry import experiments, find, select
+from widealign.experiments.spec import SCALES, Budget, Experiment, Grid, Job, Line, Panel, Scale
+from widealign.experiments.study import Study
+
+__all__ = [
+    "SCALES",
+    "Budget",
+    "Cell",
+    "Claim",
+    "Experiment",
+    "Grid",
+    "Job",
+    "Line",
+    "Measure",
+    "Number",
+    "Panel",
+    "Results",
+    "Run",
+    "Runs",
+    "Scale",
+    "Study",
+    "Value",
+    "Verdict",
+    "cells",
+    "experiments",
+    "find",
+    "half_interval",
+    "jobs",
+    "select",
+    "thinned",
+    "value",
+]

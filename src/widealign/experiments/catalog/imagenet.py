@@ -1,0 +1,26 @@
+"""Figure 5: training loss on ImageNet."""
+
+from widealign.experiments.measures import loss_over_steps
+from widealign.experiments.rows import rules
+from widealign.experiments.spec import Budget, Experiment, Grid, Line, Panel
+
+CURVES = Grid(
+    name="figure-5",
+    title="ImageNet",
+    rows=rules("align-ada", "align-zero", "dfa", "fa", "last-layer", "normal"),
+    columns=(Line(label="512"),),
+    holds={"task": "imagenet", "width": 512, "epochs": 12, "log_steps": True, "threads": 1},
+    lrs=(5.0,),
+    note="Twelve passes of 12 811 steps reach the paper's 150 000. Smaller scales take any image folder.",
+    budgets={
+        "smoke": Budget(caps={"epochs": 1, "width": 8}),
+        "desk": Budget(caps={"epochs": 10, "width": 16}),
+        "paper": Budget(),
+    },
+)
+FIGURE_5 = Experiment(
+    id="figure-5",
+    title="Training loss on ImageNet",
+    about="Six rules at width 512, batch 100, learning rate 5, to 150 000 steps.",
+    panels=(Panel(grid=CURVES, title="ImageNet", x="step", trace=loss_over_steps, log_x=False),),
+)

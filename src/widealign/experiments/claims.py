@@ -1,0 +1,187 @@
+"""Claims of the paper, and our own, as small pure functions of a grid's values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, Literal
+
+from widealign.experiments.intervals import difference_interval
+
+Outcome = Literal["holds", "does not hold", "not enough runs"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether a claim holds, and the numbers that say so."""
+
+    outcome: Outcome
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """The value of one complete cell."""
+
+    mean: float
+    spread: float | None = None
+    seeds: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """What a claim sees of one grid: complete cells only.
+
+    Attributes:
+        columns: Column labels from the narrowest to the widest.
+        numbers: Complete cells by row key and column label.
+        differences: Name, difference from the printed number, and what counts as agreement, of each comparable cell.
+        study: Result of the experiment's study, where it has one.
+    """
+
+    columns: tuple[str, ...] = ()
+    numbers: Mapping[tuple[str, str], Number] = field(default_factory=dict)
+    differences: tuple[tuple[str, float, float], ...] = ()
+    study: Mapping[str, Any] | None = None
+
+    def shared(self, rows: Sequence[str]) -> list[str]:
+        """Columns in which every one of the rows has a number."""
+        return [column for column in self.columns if all((row, column) in self.numbers for row in rows)]
+
+
+Check = Callable[[Results], Verdict]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A sentence, and the function that checks it on the grid of that name (the experiment's first, if empty)."""
+
+    says: str
+    check: Check
+    grid: str = ""
+
+
+def leads(row: str, *others: str) -> Check:
+    """At the widest column that has all of them, `row` is the largest."""
+
+    def check(results: Results) -> Verdict:
+        columns = results.shared((row, *others))
+        if not columns:
+            return _missing((row, *others))
+        rival = max(others, key=lambda other: results.numbers[other, columns[-1]].mean)
+        return _compare(results, row, rival, columns[-1])
+
+    return check
+
+
+def beats(row: str, other: str) -> Check:
+    """Averaged over the columns that both rows have, `row` is above `other`."""
+    return _against(row, other, sign=1)
+
+
+def below(row: str, other: str, factor: float = 1.0) -> Check:
+    """Averaged over the columns that both rows have, `row` is below `factor` times `other`."""
+    return _against(row, other, sign=-1, factor=factor)
+
+
+def _against(row: str, other: str, sign: int, factor: float = 1.0) -> Check:
+    def check(results: Results) -> Verdict:
+        columns = results.shared((row, other))
+        if not columns:
+            return _missing((row, other))
+        if len(columns) == 1 and factor == 1:
+            return _compare(results, row, other, columns[0], sign)
+        ours, theirs = (fmean(results.numbers[r, c].mean for c in columns) for r in (row, other))
+        because = f"{_short(row)} {ours:.3g}, {_short(other)} {theirs:.3g}, mean over columns {', '.join(columns)}"
+        return _verdict(sign * (ours - factor * theirs) > 0, because)
+
+    return check
+
+
+def gap_narrows(row: str, to: str) -> Check:
+    """The distance from `row` to `to` is smaller at the widest column than at the narrowest."""
+
+    def check(results: Results) -> Verdict:
+        columns = results.shared((row, to))
+        if len(columns) < 2:
+            return _missing((row, to), "in two columns")
+        first, last = (
+            abs(results.numbers[to, c].mean - results.numbers[row, c].mean) for c in (columns[0], columns[-1])
+        )
+        return _verdict(last < first, f"the gap is {first:.3g} at {columns[0]} and {last:.3g} at {columns[-1]}")
+
+    return check
+
+
+def rises(*rows: str) -> Check:
+    """The mean over the rows is larger in the last column than in the first."""
+    return _trend(rows, sign=1)
+
+
+def falls(*rows: str) -> Check:
+    """The mean over the rows is smaller in the last column than in the first."""
+    return _trend(rows, sign=-1)
+
+
+def _trend(rows: Sequence[str], sign: int) -> Check:
+    def check(results: Results) -> Verdict:
+        columns = results.shared(rows)
+        if len(columns) < 2:
+            return _missing(rows, "in two columns")
+        first, last = (fmean(results.numbers[row, c].mean for row in rows) for c in (columns[0], columns[-1]))
+        return _verdict(sign * (last - first) > 0, f"{first:.3g} at {columns[0]}, {last:.3g} at {columns[-1]}")
+
+    return check
+
+
+def agrees(share: float = 0.8) -> Check:
+    """At least this share of the comparable cells agrees with the printed numbers."""
+
+    def check(results: Results) -> Verdict:
+        cells = results.differences
+        if not cells:
+            return Verdict(outcome="not enough runs", because="no finished cell has the paper's own settings")
+        close = sum(abs(difference) <= tolerance for _, difference, tolerance in cells)
+        name, worst, _ = max(cells, key=lambda cell: abs(cell[1]) / cell[2])
+        because = f"{close} of {len(cells)} cells agree; the farthest, {name}, is off by {worst:+.3g}"
+        return _verdict(close >= share * len(cells), because)
+
+    return check
+
+
+def slope_near(key: str, predicted: float, margin: float) -> Check:
+    """The fitted exponent of the width lies within the margin of the predicted one."""
+
+    def check(results: Results) -> Verdict:
+        fit = (results.study or {}).get("fits", {}).get(key)
+        if fit is None:
+            return Verdict(outcome="not enough runs", because="the study has not been run")
+        low, high = fit["interval"]
+        because = f"measured {fit['slope']:.2f} [{low:.2f}, {high:.2f}], predicted {predicted:g}"
+        return _verdict(abs(fit["slope"] - predicted) <= margin, because)
+
+    return check
+
+
+def _compare(results: Results, row: str, other: str, column: str, sign: int = 1) -> Verdict:
+    """Two cells of one column; with several seeds a difference within its 95 % interval decides nothing."""
+    a, b = results.numbers[row, column], results.numbers[other, column]
+    because = f"{_short(row)} {a.mean:.3g}, {_short(other)} {b.mean:.3g} at {column}"
+    noise = difference_interval((a.spread, a.seeds), (b.spread, b.seeds))
+    if noise is None:
+        return _verdict(sign * (a.mean - b.mean) >= 0, f"{because}, one seed")
+    because = f"{because}; difference {a.mean - b.mean:+.3g} ± {noise:.2g}"
+    if abs(a.mean - b.mean) < noise:
+        return Verdict(outcome="not enough runs", because=f"{because}, within the noise")
+    return _verdict(sign * (a.mean - b.mean) > 0, because)
+
+
+def _verdict(truth: bool, because: str) -> Verdict:
+    return Verdict(outcome="holds" if truth else "does not hold", because=because)
+
+
+def _missing(rows: Sequence[str], where: str = "in one column") -> Verdict:
+    return Verdict(outcome="not enough runs", because=f"needs {', '.join(map(_short, rows))} {where}")
+
+
+def _short(row: str) -> str:
+    return row.rpartition(" | ")[2]

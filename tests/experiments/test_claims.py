@@ -1,0 +1,88 @@
+"""Claims: each verdict, from numbers made for it."""
+
+import pytest
+
+from widealign.experiments import Number, Results
+from widealign.experiments.claims import agrees, beats, below, falls, gap_narrows, leads, rises, slope_near
+from widealign.experiments.intervals import difference_interval, half_interval, t_quantile
+
+pytestmark = pytest.mark.quick
+
+
+def results(spread: float | None = None, **rows: list[float | None]) -> Results:
+    numbers = {
+        (row, column): Number(mean=mean, spread=spread, seeds=1 if spread is None else 5)
+        for row, means in rows.items()
+        for column, mean in zip(("8", "64"), means, strict=True)
+        if mean is not None
+    }
+    return Results(columns=("8", "64"), numbers=numbers)
+
+
+@pytest.mark.parametrize(
+    ("check", "numbers", "outcome"),
+    [
+        (leads("a", "b", "c"), {"a": [0, 5], "b": [9, 4], "c": [0, 3]}, "holds"),
+        (leads("a", "b", "c"), {"a": [9, 5], "b": [0, 6], "c": [0, 3]}, "does not hold"),
+        (leads("a", "b", "c"), {"a": [9, 5], "b": [0, 6]}, "not enough runs"),
+        (leads("a", "b"), {"a": [9, 5], "b": [8, None]}, "holds"),
+        (beats("a", "b"), {"a": [1, 5], "b": [2, 3]}, "holds"),
+        (beats("a", "b"), {"a": [1, 3], "b": [2, 3]}, "does not hold"),
+        (beats("a", "b"), {"a": [1, 3]}, "not enough runs"),
+        (below("a", "b"), {"a": [1, 3], "b": [2, 3]}, "holds"),
+        (below("a", "b", 1.5), {"a": [1.4, 1.4], "b": [1, 1]}, "holds"),
+        (below("a", "b", 1.5), {"a": [1.6, 1.6], "b": [1, 1]}, "does not hold"),
+        (below("a", "b"), {"a": [1, None], "b": [2, None]}, "holds"),
+        (gap_narrows("a", to="b"), {"a": [1, 5], "b": [6, 7]}, "holds"),
+        (gap_narrows("a", to="b"), {"a": [5, 1], "b": [6, 7]}, "does not hold"),
+        (gap_narrows("a", to="b"), {"a": [5, 1], "b": [6, None]}, "not enough runs"),
+        (rises("a", "b"), {"a": [1, 2], "b": [1, 1]}, "holds"),
+        (rises("a", "b"), {"a": [1, 0.5], "b": [1, 1]}, "does not hold"),
+        (falls("a"), {"a": [1, 0.5]}, "holds"),
+        (falls("a"), {"a": [1, None]}, "not enough runs"),
+    ],
+)
+def test_verdicts(check, numbers, outcome):
+    verdict = check(results(**numbers))
+    assert verdict.outcome == outcome
+    assert verdict.because
+
+
+def test_with_several_seeds_a_difference_within_the_noise_decides_nothing():
+    close = leads("a", "b")(results(spread=1.0, a=[0, 5.5], b=[0, 5.0]))
+    assert close.outcome == "not enough runs"
+    assert "within the noise" in close.because
+    assert leads("a", "b")(results(spread=0.1, a=[0, 5.5], b=[0, 5.0])).outcome == "holds"
+    assert leads("a", "b")(results(spread=0.1, a=[0, 5.0], b=[0, 5.5])).outcome == "does not hold"
+
+
+def test_agreement_is_a_share_of_cells():
+    cells = (("a at 8", 0.5, 2.0), ("b at 8", -1.0, 2.0), ("c at 8", 3.0, 2.0))
+    assert agrees(0.6)(Results(differences=cells)).outcome == "holds"
+    verdict = agrees(0.8)(Results(differences=cells))
+    assert verdict.outcome == "does not hold"
+    assert "2 of 3" in verdict.because
+    assert "c at 8" in verdict.because
+    assert agrees()(Results()).outcome == "not enough runs"
+
+
+def test_slopes():
+    study = {"fits": {"x": {"slope": -0.95, "interval": [-1.1, -0.8]}}}
+    assert slope_near("x", -1.0, 0.15)(Results(study=study)).outcome == "holds"
+    assert slope_near("x", -0.5, 0.1)(Results(study=study)).outcome == "does not hold"
+    assert slope_near("y", -1.0, 0.15)(Results(study=study)).outcome == "not enough runs"
+    assert slope_near("x", -1.0, 0.15)(Results()).outcome == "not enough runs"
+
+
+@pytest.mark.parametrize(("freedom", "expected"), [(4, 2.776), (8, 2.306), (30, 2.042), (1e9, 1.960)])
+def test_students_quantile_against_tables(freedom, expected):
+    assert t_quantile(freedom) == pytest.approx(expected, rel=0.005)
+
+
+def test_intervals():
+    assert half_interval(1.0, 5) == pytest.approx(2.776 / 5**0.5, rel=0.005)
+    assert half_interval(None, 5) is None
+    assert half_interval(1.0, 1) is None
+    assert difference_interval((1.0, 5), (1.0, 5)) == pytest.approx(2.306 * (2 / 5) ** 0.5, rel=0.005)
+    assert difference_interval((None, 1), (1.0, 5)) is None
+    assert difference_interval((0.0, 5), (0.0, 5)) == 0.0
