@@ -1,0 +1,132 @@
+"""`widealign reproduce` and `widealign runs`."""
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from widealign.errors import UsageError
+from widealign.experiments import Scale, select
+from widealign.sweep.calibrate import calibrated
+from widealign.sweep.choose import parse_only
+from widealign.sweep.cluster import RayExecutor
+from widealign.sweep.execute import Executor, LocalExecutor, Progress, execute
+from widealign.sweep.launch import Launcher
+from widealign.sweep.live import LivePicture
+from widealign.sweep.pack import SUFFIX, write_pack
+from widealign.sweep.plan import Plan, plan, wanted
+from widealign.sweep.runners import DataAccess
+from widealign.sweep.say import print_plan, print_runs
+from widealign.sweep.store import Store
+
+_STOPPED = 130
+
+
+def default_store() -> Path:
+    """$WIDEALIGN_STORE, else ./store."""
+    return Path(os.environ.get("WIDEALIGN_STORE", "store"))
+
+
+def reproduce(
+    *ids: str,
+    scale: Scale = "smoke",
+    only: str | None = None,
+    seeds: int | None = None,
+    workers: int | None = None,
+    ray: str | None = None,
+    store: Path | None = None,
+    data_dir: Path | None = None,
+    allow_unverified: bool = False,
+    dry_run: bool = False,
+) -> None:
+    """Do the runs that tables and figures need and the store does not have yet.
+
+    A run that two tables share is done once. Stop it with Ctrl-C, or kill it: the same command goes on where it was.
+
+    Args:
+        ids: table-1 … table-10, figure-1 … figure-9, theory-1, theory-2, sound-9, refresh-1, speed-1, or all.
+        scale: smoke takes seconds, desk an hour or two on two cores, paper is everything.
+        only: KEY=VALUE,… such as width=8,rule=align-ada: leave the other runs out.
+        seeds: Number of seeds for each cell; the experiment's own if not given.
+        workers: Runs at a time; one for each core if not given.
+        ray: Address of a Ray cluster (host:port or auto), or local to start one here.
+        store: Folder of the runs; $WIDEALIGN_STORE or ./store if not given.
+        data_dir: Where the data are looked for first.
+        allow_unverified: Take data files that are not the official ones.
+        dry_run: Print the plan and its time, and do nothing.
+    """
+    console, place = Console(), Store(store or default_store())
+    experiments, wanted_only = select(ids), parse_only(only)
+    _require(workers=workers, seeds=seeds)
+    workers = workers or os.cpu_count() or 1
+    data = DataAccess(data_dir=str(data_dir.resolve()) if data_dir else None, allow_unverified=allow_unverified)
+    launcher = Launcher(store=place.path.resolve(), data=data)
+    contents = place.read()
+    missing = [job for job in wanted(experiments, scale, seeds, wanted_only) if job.id not in contents.finished]
+    clock = calibrated(place, contents.finished.values(), missing, launcher)
+    todo = plan(experiments, scale, contents, clock, seeds=seeds, only=wanted_only)
+    print_plan(console, experiments, scale, todo, workers)
+    if dry_run or not todo.todo:
+        return
+    _set_aside_damage(console, place, todo)
+    executor: Executor = RayExecutor(launcher, ray, workers) if ray else LocalExecutor(launcher, workers)
+    with LivePicture(console, place, executor.limit) as picture:
+        progress = execute(todo, executor, place, picture)
+    _conclude(console, progress, place)
+
+
+def _require(**numbers: int | None) -> None:
+    bad = [
+        f"--{name} must be at least 1; given {value}"
+        for name, value in numbers.items()
+        if value is not None and value < 1
+    ]
+    if bad:
+        raise UsageError("; ".join(bad) + ".")
+
+
+def _set_aside_damage(console: Console, store: Store, todo: Plan) -> None:
+    for job in todo.todo:
+        if job.id in todo.damaged and (kept := store.set_aside(job)):
+            console.print(Text(f"{job.id}: the damaged folder is kept as {kept}", style="yellow"))
+
+
+def _conclude(console: Console, progress: Progress, store: Store) -> None:
+    if progress.stopped:
+        console.print("Stopped; what was running is saved. The same command goes on from here.")
+        sys.exit(_STOPPED)
+    console.print(f"{len(progress.finished)} runs done. `widealign report --store {store.path}` makes the page.")
+    if progress.failed:
+        reasons = Counter(message for _, message in progress.failed.values())
+        most = "; ".join(f"{count} × {message}" for message, count in reasons.most_common(3))
+        raise UsageError(f"{len(progress.failed)} of {len(progress.plan.todo)} runs failed: {most}")
+
+
+def runs(
+    *,
+    store: Path | None = None,
+    only: str | None = None,
+    status: str | None = None,
+    pack: Path | None = None,
+) -> None:
+    """List the runs of a store.
+
+    Args:
+        store: Folder of the runs; $WIDEALIGN_STORE or ./store if not given.
+        only: KEY=VALUE,… such as task=add,width=8.
+        status: finished, diverged, failed, unfinished or damaged.
+        pack: Keep the listed finished runs in one small file, which a store can hold in place of their folders.
+    """
+    console, place, chosen = Console(), Store(store or default_store()), parse_only(only)
+    if status not in (None, "finished", "diverged", "failed", "unfinished", "damaged"):
+        raise UsageError(f"--status must be finished, diverged, failed, unfinished or damaged; given {status!r}.")
+    contents = place.read()
+    records = [r for r in contents.finished.values() if chosen(r.job) and status in (None, r.result["status"])]
+    if pack is not None:
+        target = pack if pack.name.endswith(SUFFIX) else pack.with_name(pack.name + SUFFIX)
+        console.print(f"{write_pack(target, records)} runs packed in {target}.")
+        return
+    print_runs(console, place, contents, records, status if only is None else "finished")
