@@ -2,6 +2,7 @@
 
 import difflib
 import sys
+import warnings
 from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, UnknownCommandError
@@ -43,6 +44,7 @@ def build() -> App:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line; exits 0 on success, 2 on a usage or input error, 3 when training diverged."""
+    warnings.showwarning = _warn
     try:
         code = build()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except UnknownCommandError as error:
@@ -65,6 +67,10 @@ def _unknown(error: UnknownCommandError) -> str:
     close = difflib.get_close_matches(given, known, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"There is no command {given!r}; the commands are {', '.join(known)}.{hint}"
+
+
+def _warn(message: Warning | str, *where: object) -> None:
+    print(f"widealign: warning: {message}", file=sys.stderr)
 
 
 def _complain(message: str, code: int) -> int:
