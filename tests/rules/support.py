@@ -60,7 +60,8 @@ class Trial:
             self.args,
             squared,
             kwargs=self.kwargs,
-            feedback=getattr(self.learner, "feedback", None),
+            # usf is not random: the oracle is to find its magnitude by itself.
+            feedback=None if self.learner.id == "usf" else getattr(self.learner, "feedback", None),
             sites=self.sites,
         )
 
