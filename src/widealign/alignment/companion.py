@@ -1,0 +1,147 @@
+"""Companion weights W* (equation 16): what the initial network would have learned from the live network's errors."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.utils._pytree import tree_map
+
+from widealign.alignment.capture import Capture, Taught
+from widealign.alignment.follower import Follower
+from widealign.errors import UsageError
+from widealign.graph import input_parameters, replay, signals
+
+
+class Companion:
+    """W* starts at W(0) and follows the Align-zero update, driven by the error of the network that is being trained.
+
+        ΔW*_l  -=  η s_l h_{l-1}(0)^T,     s_l = J_l(0)^T e,     e = ∂L/∂f at the *live* network
+
+    One forward pass of the frozen initial network and one backward pass to its weights a step, with the same
+    mini-batch, dropout masks and optimizer as the live network; biases too. Running statistics are left alone.
+
+    Args:
+        learner: A learner of any rule, or a plain model that is trained by backpropagation. Its weights now are W(0).
+        optimizer: The one that trains it. Without one: plain descent; the score does not depend on its
+            constant rate.
+        low_precision: Compute the frozen passes in bfloat16. Weights, gradients and sums stay in float32.
+
+    Example:
+        >>> model = nn.Linear(3, 2)
+        >>> companion = Companion(model)
+        >>> model(torch.randn(5, 3)).square().mean().backward()
+        >>> companion.step()
+        >>> sorted(companion.changes())
+        ['bias', 'weight']
+    """
+
+    def __init__(self, learner: nn.Module, optimizer: Optimizer | None = None, *, low_precision: bool = False):
+        self.model: nn.Module = getattr(learner, "model", learner)
+        exempt = input_parameters(self.model)
+        self.parameters = {
+            name: p for name, p in self.model.named_parameters() if p.requires_grad and id(p) not in exempt
+        }
+        if not self.parameters:
+            raise UsageError("A companion needs a model with parameters that learn; this one has none.")
+        self.low_precision = low_precision
+        self.initial = {name: self._frozen(p) for name, p in self.parameters.items()}
+        self.weights = {name: p.detach().clone() for name, p in self.parameters.items()}
+        self._follower = Follower(optimizer, self.parameters, self.weights)
+        self._capture = Capture(learner)
+
+    def step(self, loss: Tensor | None = None) -> list[Taught]:
+        """Follow what the learner has been taught since the last step. Call it once for every step of the optimizer.
+
+        Args:
+            loss: Needed only where `loss.backward()` has not been called yet.
+
+        Returns:
+            The passes and errors that were followed.
+        """
+        taught = self._capture.take(loss)
+        if not taught:
+            raise UsageError(
+                "The companion has seen no backward pass since its last step: call learner(x) in training mode and "
+                "loss.backward() first, or give step() the loss before its backward pass."
+            )
+        for one in taught:
+            self._accumulate(one)
+        self._follower.step()
+        self._follower.optimizer.zero_grad()
+        return taught
+
+    def changes(self) -> dict[str, Tensor]:
+        """ΔW* = W* - W(0) of every parameter, by name."""
+        return {name: weight - self.initial[name].detach() for name, weight in self.weights.items()}
+
+    def learned(self) -> dict[str, Tensor]:
+        """ΔW = W(t) - W(0) of every parameter, by name."""
+        return {name: p.detach() - self.initial[name].detach() for name, p in self.parameters.items()}
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The initial network's output; it has a gradient graph to `initial`."""
+        if not self.low_precision:
+            return replay(self.model, self.initial, args, kwargs)
+        args, kwargs = tree_map(_channels_last, (args, kwargs))
+        device = next(iter(self.initial.values())).device.type
+        with torch.autocast(device, torch.bfloat16):
+            return replay(self.model, self.initial, args, kwargs)
+
+    def close(self) -> None:
+        """Take the hooks off the learner."""
+        self._capture.close()
+
+    def state_dict(self) -> dict[str, Any]:
+        """W(0), W* and the optimizer's state: tensors and plain values only."""
+        initial = {name: tensor.detach().clone() for name, tensor in self.initial.items()}
+        weights = {name: tensor.clone() for name, tensor in self.weights.items()}
+        return {"initial": initial, "weights": weights, "optimizer": self._follower.optimizer.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from `state`."""
+        if state["initial"].keys() != self.initial.keys():
+            raise UsageError(
+                f"The state is of a companion of the parameters {sorted(state['initial'])}; this one follows "
+                f"{sorted(self.initial)}."
+            )
+        with torch.no_grad():
+            for name in self.initial:
+                self.initial[name].copy_(state["initial"][name])
+                self.weights[name].copy_(state["weights"][name])
+        self._follower.optimizer.load_state_dict(state["optimizer"])
+
+    def _frozen(self, parameter: Tensor) -> Tensor:
+        copy = parameter.detach().clone()
+        return (_channels_last(copy) if self.low_precision else copy).requires_grad_()
+
+    def _accumulate(self, taught: Taught) -> None:
+        given, errors = taught
+        with torch.enable_grad(), given.replayed:
+            outputs = [leaf for leaf in signals(self.forward(*given.args, **given.kwargs)) if leaf.requires_grad]
+        pairs = [(out, e.to(out)) for out, e in zip(outputs, errors, strict=True) if e is not None]
+        names = list(self.initial)
+        gradients = torch.autograd.grad(
+            [out for out, _ in pairs], [self.initial[n] for n in names], [e for _, e in pairs], allow_unused=True
+        )
+        for name, gradient in zip(names, gradients, strict=True):
+            target = self.weights[name]
+            if gradient is not None:
+                target.grad = gradient if target.grad is None else target.grad + gradient
+
+
+def low_precision_is_fast(learner: nn.Module) -> bool:
+    """Whether the device that the model is on multiplies bfloat16 faster than float32, and the model is in float32."""
+    parameter = next(learner.parameters(), None)
+    if parameter is None or parameter.dtype is not torch.float32:
+        return False
+    if parameter.device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return parameter.device.type == "cpu" and bool(torch.cpu.get_capabilities().get("avx512_bf16"))
+
+
+def _channels_last(leaf: Any) -> Any:
+    """Images and kernels in the layout that low-precision convolutions are fast in; the values stay."""
+    is_image = isinstance(leaf, Tensor) and leaf.ndim == 4 and leaf.is_floating_point()
+    return leaf.contiguous(memory_format=torch.channels_last) if is_image else leaf

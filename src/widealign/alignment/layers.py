@@ -1,0 +1,53 @@
+"""The weights that are measured: their names, their number, and what can be said of a pair of weight tensors."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from widealign.graph import Snapshot
+
+
+def measured(parameters: Mapping[str, Tensor]) -> dict[int, str]:
+    """Names of the weight matrices and kernels, numbered from 1 in the order of the model; biases are left out."""
+    return dict(enumerate((name for name, p in parameters.items() if p.ndim >= 2), start=1))
+
+
+def site_of(name: str, sites: Mapping[str, Any]) -> str | None:
+    """The site that owns a parameter: the longest one that its name begins with."""
+    owners = [site for site in sites if not site or name.startswith(f"{site}.")]
+    return max(owners, key=len, default=None)
+
+
+def cosine(a: Tensor, b: Tensor) -> float:
+    """Cosine of two tensors as vectors; nan where one is zero."""
+    a, b = a.detach().double().flatten(), b.detach().double().flatten()
+    norms = a.norm() * b.norm()
+    return (torch.dot(a, b) / norms).clamp(-1, 1).item() if norms > 0 else math.nan
+
+
+def angle(a: Tensor, b: Tensor) -> float:
+    """Angle in degrees."""
+    value = cosine(a, b)
+    return math.degrees(math.acos(value)) if math.isfinite(value) else math.nan
+
+
+def relative_change(now: Tensor, then: Tensor) -> float:
+    """‖now - then‖ / ‖then‖ in Frobenius norm."""
+    size = then.detach().double().norm()
+    change = (now.detach().double() - then.detach().double()).norm()
+    return (change / size).item() if size > 0 else math.nan
+
+
+def feedback_of(learner: nn.Module) -> dict[str, Tensor]:
+    """The weights that carry a learner's error back, by the parameter that each stands for; empty where there are none.
+
+    Chained rules say so themselves; for rules that use the initial network it is the initial weights.
+    """
+    feedback = getattr(learner, "feedback", None)
+    if isinstance(feedback, Mapping):
+        return dict(feedback)
+    snapshot = getattr(learner, "initial", None)
+    return snapshot.values() if isinstance(snapshot, Snapshot) else {}

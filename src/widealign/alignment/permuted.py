@@ -1,0 +1,62 @@
+"""The baseline of figure 8: what score remains when a layer's trained weights are shuffled."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from widealign.alignment.scores import score
+from widealign.errors import UsageError
+
+
+class Baseline(NamedTuple):
+    """Mean over permutations and their standard deviation."""
+
+    mean: float
+    spread: float
+
+
+def score_permuted(
+    weight: Tensor,
+    weight_initial: Tensor,
+    delta_w_star: Tensor,
+    *,
+    permutations: int = 10,
+    of: Callable[[Tensor, Tensor], float] = score,
+    shuffle: Callable[[Tensor], Tensor] | None = None,
+    generator: torch.Generator | None = None,
+) -> Baseline:
+    """Mean and spread of the score of P[W(t)] - W(0) over random permutations P of all entries of the layer.
+
+    As in the authors' scripts it is W(t) that is shuffled, before W(0) is subtracted: the change then is almost
+    -W(0) + (an independent Gaussian matrix), and what is left of the score is that of random matrices of this shape.
+
+    Args:
+        weight: W(t).
+        weight_initial: W(0).
+        delta_w_star: W* - W(0).
+        permutations: How many.
+        of: The score to take, `score` or a probe estimate.
+        shuffle: Permutes the entries of a weight; by default at random with `generator`.
+        generator: Source of the permutations; it decides their device.
+
+    Example:
+        >>> initial, change = torch.randn(32, 16), 0.1 * torch.randn(32, 1) * torch.randn(16)
+        >>> baseline = score_permuted(initial + change, initial, change)
+        >>> score(change, change) > 2 * baseline.mean
+        True
+    """
+    if permutations < 1:
+        raise UsageError(f"permutations= must be 1 or more; it is {permutations}.")
+    values = torch.empty(permutations, dtype=torch.float64)
+    for i in range(permutations):
+        shuffled = _shuffled(weight.detach(), generator) if shuffle is None else shuffle(weight.detach())
+        values[i] = of(shuffled - weight_initial, delta_w_star)
+    return Baseline(values.mean().item(), values.std(correction=1).item() if permutations > 1 else 0.0)
+
+
+def _shuffled(weight: Tensor, generator: torch.Generator | None) -> Tensor:
+    device = generator.device if generator is not None else weight.device
+    order = torch.randperm(weight.numel(), generator=generator, device=device).to(weight.device)
+    return weight.flatten()[order].view_as(weight)

@@ -1,0 +1,137 @@
+"""The alignment score estimated with Gaussian probes, as the paper writes it and as its scripts run it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.nn.grad import conv2d_input
+
+from widealign.alignment.scores import as_matrix
+from widealign.errors import UsageError
+
+Operator = Callable[[Tensor, Tensor], Tensor]
+
+
+class Estimate(NamedTuple):
+    """A mean and the standard error of that mean."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Images:
+    """What a convolution's change acts on: images of this size, with this stride and TensorFlow's SAME padding."""
+
+    height: int
+    width: int
+    stride: int = 1
+
+
+def score_probe(
+    delta_w: Tensor,
+    delta_w_star: Tensor,
+    *,
+    images: Images | None = None,
+    rounds: int = 100,
+    probes: int = 100,
+    tolerance: float = 0.0,
+    generator: torch.Generator | None = None,
+) -> Estimate:
+    """Equation 13 by Gaussian probes x: tr(Δ Σ) = E[(Δ x)·(Σ x)].
+
+        S ≈ Σ_r a_r·b_r / sqrt(Σ_r a_r·a_r  Σ_r b_r·b_r),   a_r = Δ x_r,  b_r = Σ x_r
+
+    Without `images`, x are vectors of the fan-in and the estimate converges to `score`. With `images`, x are Gaussian
+    images and Δ acts as a convolution with ΔW followed by the transposed convolution: what the authors' scripts
+    measure. It is another number than `score`, since neighbouring patches of an image overlap. There, too, a_r and b_r
+    are divided by their mean absolute value in every round.
+
+    Args:
+        delta_w: W(t) - W(0).
+        delta_w_star: The same of the companion.
+        images: Size of the layer's input, for image probes of a kernel (out, in, k, k).
+        rounds: Largest number of rounds.
+        probes: Probes a round.
+        tolerance: Stop before `rounds` once the standard error is below this (never before the fifth round).
+        generator: Source of the probes; it decides their device.
+
+    Returns:
+        The estimate and its standard error (jackknife over rounds).
+
+    Example:
+        >>> a, b = torch.randn(16, 9), torch.randn(16, 9)
+        >>> estimate = score_probe(a, b, generator=torch.Generator().manual_seed(0))
+        >>> abs(estimate.value - score(a, b)) < 5 * estimate.error
+        True
+    """
+    if rounds < 2:
+        raise UsageError(f"rounds= must be 2 or more, for a standard error; it is {rounds}.")
+    if images is not None and delta_w.ndim != 4:
+        raise UsageError(f"Image probes need a kernel (out, in, k, k); the shape given is {tuple(delta_w.shape)}.")
+    if images is None:
+        delta_w, delta_w_star = as_matrix(delta_w), as_matrix(delta_w_star)
+    shape = (delta_w.shape[1],) if images is None else (delta_w.shape[1], images.height, images.width)
+    apply = _apply_matrix if images is None else _apply_images(images)
+    sums: list[Tensor] = []
+    estimate = Estimate(math.nan, math.nan)
+    for r in range(rounds):
+        x = torch.randn(probes, *shape, generator=generator, dtype=delta_w.dtype, device=_device(generator)).to(delta_w)
+        sums.append(_products(apply(x, delta_w.detach()), apply(x, delta_w_star.detach())))
+        if r == rounds - 1 or (tolerance > 0 and r >= 4):
+            estimate = _jackknife(torch.stack(sums))
+            if estimate.error < tolerance:
+                break
+    return estimate
+
+
+def _device(generator: torch.Generator | None) -> torch.device | None:
+    return generator.device if generator is not None else None
+
+
+def _apply_matrix(x: Tensor, weight: Tensor) -> Tensor:
+    return x @ weight.mT @ weight
+
+
+def _apply_images(images: Images) -> Operator:
+    def apply(x: Tensor, kernel: Tensor) -> Tensor:
+        top, bottom = same_padding(images.height, kernel.shape[2], images.stride)
+        left, right = same_padding(images.width, kernel.shape[3], images.stride)
+        padded = F.pad(x, (left, right, top, bottom))
+        y = F.conv2d(padded, kernel, stride=images.stride)
+        back = conv2d_input(padded.shape, kernel, y, stride=images.stride)
+        return back[:, :, top : top + images.height, left : left + images.width]
+
+    return apply
+
+
+def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
+    """TensorFlow's SAME padding before and after: at stride 2 on an even size, 0 and 1 for a kernel of 3.
+
+    Example:
+        >>> same_padding(32, 3, 1), same_padding(32, 3, 2)
+        ((1, 1), (0, 1))
+    """
+    total = max((math.ceil(size / stride) - 1) * stride + kernel - size, 0)
+    return total // 2, total - total // 2
+
+
+def _products(a: Tensor, b: Tensor) -> Tensor:
+    a, b = (v.double() / v.double().abs().mean() for v in (a, b))
+    return torch.stack([(a * b).sum(), a.square().sum(), b.square().sum()])
+
+
+def _jackknife(sums: Tensor) -> Estimate:
+    """Of the ratio of sums over rounds, each round left out in turn."""
+    n = len(sums)
+    without = _ratio(sums.sum(0) - sums)
+    error = ((n - 1) / n * (without - without.mean()).square().sum()).sqrt()
+    return Estimate(_ratio(sums.sum(0)).item(), error.item())
+
+
+def _ratio(sums: Tensor) -> Tensor:
+    return sums[..., 0] / (sums[..., 1] * sums[..., 2]).sqrt()

@@ -1,0 +1,82 @@
+"""The alignment score of equation 13, exactly."""
+
+import warnings
+
+import torch
+from torch import Tensor
+
+from widealign.errors import Diverged, UsageError
+
+
+def as_matrix(delta: Tensor) -> Tensor:
+    """A weight change as (out, fan-in): a convolution kernel (out, in, k, k) becomes (out, in * k * k).
+
+    Example:
+        >>> as_matrix(torch.zeros(8, 3, 3, 3)).shape
+        torch.Size([8, 27])
+    """
+    if delta.ndim < 2:
+        raise UsageError(
+            f"An alignment score needs a weight matrix (out, in) or a kernel (out, in, k, k); the shape given is "
+            f"{tuple(delta.shape)}. Leave biases out."
+        )
+    return delta.detach().flatten(1)
+
+
+def score(delta_w: Tensor, delta_w_star: Tensor, *, layer: str = "") -> float:
+    """Cosine between Δ = ΔW^T ΔW and Σ = ΔW*^T ΔW* (equation 13).
+
+        S = tr(Δ Σ) / sqrt(tr(Δ²) tr(Σ²)),     tr(Δ Σ) = ‖ΔW ΔW*^T‖²,   ‖.‖ the Frobenius norm
+
+    The right-hand form needs out × out matrices only. Where fan-in is the smaller side, Δ and Σ themselves are the
+    small matrices. Products are summed in float64.
+
+    Args:
+        delta_w: W(t) - W(0), of shape (out, in) or (out, in, k, k).
+        delta_w_star: The same change of the companion weights.
+        layer: Name for messages.
+
+    Returns:
+        A number in [-1, 1] (Δ and Σ have no negative eigenvalue, so in fact in [0, 1]); `nan`, with a warning, where
+        one of the changes is zero.
+
+    Example:
+        >>> change = torch.randn(16, 9)
+        >>> score(change, 3 * change)
+        1.0
+        >>> score(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]))  # different inputs have been learned from
+        0.0
+    """
+    if delta_w.shape != delta_w_star.shape:
+        raise UsageError(
+            f"The two weight changes{_of(layer)} must have one shape; they have {tuple(delta_w.shape)} and "
+            f"{tuple(delta_w_star.shape)}."
+        )
+    a, b = _unit(delta_w, layer), _unit(delta_w_star, layer)
+    if a is None or b is None:
+        return _zero(layer)
+    if a.shape[1] <= a.shape[0]:
+        delta, sigma = a.mT @ a, b.mT @ b
+        cosine = (delta * sigma).sum() / (delta.norm() * sigma.norm())
+    else:
+        cosine = (a @ b.mT).square().sum() / ((a @ a.mT).norm() * (b @ b.mT).norm())
+    return cosine.clamp(-1.0, 1.0).item()
+
+
+def _unit(delta: Tensor, layer: str) -> Tensor | None:
+    """In float64 and of largest entry 1, so that no square under- or overflows; None for no change."""
+    matrix = as_matrix(delta).double()
+    largest = matrix.abs().max()
+    if not torch.isfinite(largest):
+        raise Diverged(f"The weight change{_of(layer)} must be finite; it holds inf or nan: training has diverged.")
+    return matrix / largest if largest > 0 else None
+
+
+def _zero(layer: str) -> float:
+    message = f"The weights{_of(layer)} have not changed, so their alignment score is undefined (nan)."
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
+    return float("nan")
+
+
+def _of(layer: str) -> str:
+    return f" of layer '{layer}'" if layer else ""
