@@ -80,7 +80,7 @@ def _convolution(module: Any, signal: Tensor, feedback: Tensor, shape: torch.Siz
 
 def _scaled(known: InputGradient) -> InputGradient:
     def scaled(module: Any, signal: Tensor, feedback: Tensor, shape: torch.Size) -> Tensor:
-        return known(module, signal, feedback * module.forward_scale, shape)
+        return known(module, signal, feedback, shape) * module.forward_scale
 
     return scaled
 

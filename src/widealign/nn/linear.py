@@ -27,8 +27,8 @@ class Linear(nn.Linear):
         _draw(self, self.parameterization.initial_scale(self.in_features))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Returns c W h + b."""
-        return nn.functional.linear(input, self.weight * self.forward_scale, self.bias)
+        """Returns W (c h) + b: a batch is smaller than a wide weight."""
+        return nn.functional.linear(_scaled(input, self.forward_scale), self.weight, self.bias)
 
 
 class Conv2d(nn.Conv2d):
@@ -54,8 +54,12 @@ class Conv2d(nn.Conv2d):
         _draw(self, self.parameterization.initial_scale(self.weight[0].numel()))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Returns c W * h + b."""
-        return self._conv_forward(input, self.weight * self.forward_scale, self.bias)
+        """Returns (c W) * h + b: a kernel is smaller than a batch of images."""
+        return self._conv_forward(input, _scaled(self.weight, self.forward_scale), self.bias)
+
+
+def _scaled(tensor: Tensor, scale: float) -> Tensor:
+    return tensor if scale == 1 else tensor * scale
 
 
 def _draw(module: nn.Linear | nn.Conv2d, scale: float) -> None:
