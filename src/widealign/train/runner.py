@@ -1,7 +1,7 @@
 """A run in its folder: config.json, metrics.jsonl, checkpoints, and last result.json."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -80,7 +80,7 @@ def run(
                 f"{out} holds an unfinished run: give --resume to go on with it, or another folder by --out"
             )
         device, threads = _machine(config, stored)
-        with _computing_with(config.seed, threads), stop_on_signals() as stop:
+        with _computing_on(device, config.seed, threads), stop_on_signals() as stop:
             prepared = prepare(
                 config, device=device, data_dir=options.data_dir, allow_unverified=options.allow_unverified
             )
@@ -198,12 +198,14 @@ def _machine(config: RunConfig, stored: dict[str, Any] | None) -> tuple[torch.de
 
 
 @contextmanager
-def _computing_with(seed: int, threads: int):
-    """Torch's global settings for one run, put back afterwards: the threads, the generator, repeatable kernels."""
+def _computing_on(device: torch.device, seed: int, threads: int) -> Iterator[None]:
+    """Torch's global settings for one run, put back afterwards: the threads, the generators, repeatable kernels."""
+    gpus = [torch.cuda.current_device()] if device.type == "cuda" else []
+    repeatable = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        with torch.random.fork_rng(), torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
+        with torch.random.fork_rng(devices=gpus), repeatable:
             torch.manual_seed(seed)
             yield
     finally:

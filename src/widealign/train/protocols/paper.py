@@ -56,7 +56,7 @@ def prepare_paper(config: RunConfig, task: Task, device: torch.device) -> Prepar
 
 
 def _learner(config: RunConfig, task: Task, device: torch.device) -> rules.Learner:
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)  # for what the scripts do not draw
         model = task.network().to(device)
     shared = config.task == "imagenet"

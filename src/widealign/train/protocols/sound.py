@@ -25,7 +25,7 @@ def prepare_sound(config: RunConfig, task: Task, device: torch.device) -> Prepar
     Evaluation does not depend on how images are batched: normalisers take statistics that are gathered on training
     data, in their own order and the training's batch size, before each evaluation.
     """
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         model = task.network().to(device)
     learner = rules.make(config.rule, model, **with_seed(config))
