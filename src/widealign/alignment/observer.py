@@ -24,9 +24,9 @@ _TOLERANCE = 5e-4
 class AlignmentObserver:
     """A companion beside a run of `widealign.train`, and its scores after each epoch.
 
-    Each record is `{"kind": "alignment", "epoch", "layer", "score", "score_probe", "score_permuted"}`: the exact score of
-    equation 13, its estimate by probes (images for convolutions, as the authors' scripts have it) and the probe score
-    of shuffled weights. A network with convolutions is measured at those, as in the paper, not at its readout.
+    Each record is `{"kind": "alignment", "epoch", "layer", "score", "score_probe", "score_permuted"}`: the exact score
+    of equation 13, its estimate by probes (images for convolutions, as the authors' scripts have it) and the probe
+    score of shuffled weights. A network with convolutions is measured at those, as in the paper, not at its readout.
 
     Args:
         learner: A learner of any rule; its weights now are W(0).

@@ -3,8 +3,9 @@
 from widealign.theory.fit import Fit, fit_slope
 from widealign.theory.linearized import LinearizedNetwork, Prediction, kernel_regression, linearize, wide_limit
 from widealign.theory.ntk import KernelDrift, kernel_drift, ntk, ntk_blocks, track_kernel
+from widealign.theory.over_width import PLANS, Plan
 from widealign.theory.remark import run_remark
-from widealign.theory.width_rates import PLANS, Plan, run_theory_1, run_theory_2
+from widealign.theory.width_rates import run_theory_1, run_theory_2
 
 __all__ = [
     "PLANS",

@@ -7,7 +7,7 @@ that it is a second, independent implementation of four of them.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -65,7 +65,7 @@ def problem(
     *,
     examples: int = 10,
     features: int = 8,
-    outputs: int = 2,
+    outputs: int = 5,
     activation: ActivationName = "tanh",
     rate: float = 0.25,
     steps: int = 100,
@@ -79,7 +79,7 @@ def problem(
     return Problem(inputs=x[:examples], targets=y, held_out=x[examples:], activation=activation, rate=rate, steps=steps)
 
 
-def initial_weights(width: int, seeds: list[int], *, features: int, outputs: int, hidden: int = 2) -> Weights:
+def initial_weights(width: int, seeds: Sequence[int], *, features: int, outputs: int, hidden: int = 2) -> Weights:
     """W ~ N(0, 1) for each seed, drawn layer by layer; each of shape (seeds, out, in)."""
     sizes = [features, *[width] * hidden, outputs]
     drawn = []
