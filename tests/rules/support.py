@@ -82,13 +82,15 @@ def gradients(model: nn.Module) -> dict[str, Tensor]:
     return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
-def assert_same_update(actual: Mapping[str, Tensor], expected: Mapping[str, Tensor], rtol: float = 1e-10) -> None:
-    """Equal up to `rtol` of each tensor's largest entry; no gradient is the same as zero."""
+def assert_same_update(
+    actual: Mapping[str, Tensor], expected: Mapping[str, Tensor], rtol: float = 1e-10, floor: float = 1e-3
+) -> None:
+    """Equal up to `rtol` of each tensor's largest entry, or of `floor`; no gradient is the same as zero."""
     for name in sorted({*actual, *expected}):
         have, want = actual.get(name), expected.get(name)
         have = torch.zeros_like(want) if have is None else have
         want = torch.zeros_like(have) if want is None else want
-        worst, size = (have - want).abs().max().item(), max(want.abs().max().item(), 1e-3)
+        worst, size = (have - want).abs().max().item(), max(want.abs().max().item(), floor)
         assert worst <= rtol * size, f"{name}: off by {worst:.3g}, where the largest entry is {size:.3g}"
 
 

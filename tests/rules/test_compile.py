@@ -28,12 +28,16 @@ def compare(rule: str, network: str, backend: str) -> None:
     learner.zero_grad(set_to_none=True)
     twin = copy.deepcopy(learner)
     torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
     compiled = torch.compile(learner, backend=backend)
     for step in range(3):
         for each in (compiled, twin):
             each.zero_grad(set_to_none=True)
             squared(each(x + step)).backward()
-        assert_same_update(gradients(learner.model), gradients(twin.model), rtol=2e-5)
+        assert_same_update(gradients(learner.model), gradients(twin.model), rtol=2e-5, floor=0.1)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] >= 1, "nothing was compiled"
+    breaks = torch._dynamo.utils.counters["graph_break"]
+    assert sum(breaks.values()) <= (rule == "brsf"), breaks  # new feedback is drawn outside of the graph
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::FutureWarning")

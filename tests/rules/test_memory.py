@@ -42,3 +42,34 @@ def test_a_thousand_steps_leave_nothing_behind(rule: str):
     assert after[0] == before[0], "tensors"
     assert after[1] <= before[1] + 20, "objects"
     assert after[2] <= before[2] + 10e6, "bytes"
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_nothing_outlives_a_step(rule: str):
+    """With the collector of cycles switched off: nothing may depend on it."""
+    torch.manual_seed(0)
+    learner = widealign.rules.make(rule, mlp(nn.Tanh, nn.Dropout(0.2)))
+    x = torch.randn(4, 3)
+    optimizer = torch.optim.SGD(learner.parameters(), lr=1e-3)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        squared(learner(x)).backward()
+        optimizer.step()
+
+    for _ in range(3):
+        step()
+    gc.collect()
+    gc.disable()
+    try:
+        before = tensors()
+        for _ in range(20):
+            step()
+        assert tensors() <= before
+        squared(learner(x))  # a pass without backward
+        learner.eval()(x)
+        learner.train()
+        optimizer.zero_grad()
+        assert tensors() <= before
+    finally:
+        gc.enable()

@@ -11,6 +11,7 @@ import widealign.nn as wide
 import widealign.rules
 from rules.cases import case, cnn, mlp, squared
 from rules.support import ALIGN, assert_same_update, differ, gradients, move, trial
+from widealign import models
 
 pytestmark = pytest.mark.quick
 
@@ -173,6 +174,46 @@ def test_direct_feedback_may_be_shared_over_space(shared: bool):
     z = model[0](x)
     signal = teaching * (1 - z.tanh() ** 2)
     torch.testing.assert_close(model[0].bias.grad, signal.sum((0, 2, 3)), rtol=1e-10, atol=1e-12)
+
+
+def test_direct_feedback_is_scaled_by_the_features_that_it_teaches():
+    learner = widealign.DFA(nn.Sequential(nn.Linear(3, 400), nn.Tanh(), nn.Linear(400, 50)))
+    learner(torch.randn(2, 3))
+    assert set(learner.feedback) == {"2"}
+    assert abs(learner.feedback["2"].std() * 400**0.5 - 1) < 0.03
+
+
+def test_the_printed_align_ada_of_the_add_task():
+    """A state is taught by later losses only, through the frozen network, and passes the live activation."""
+    torch.manual_seed(0)
+    model = models.add_rnn(3, "tanh", rows=2, printed_align_ada=True).double()
+    learner = widealign.AlignAda(model)
+    frozen = copy.deepcopy(model)
+    move(model)
+    x, error = torch.randn(2, 4).double(), torch.randn(2, 4).double()
+    learner(x).backward(error)
+
+    def scan(network: nn.Module, start: Tensor) -> list[Tensor]:
+        states = [start]
+        for step in x.unsqueeze(-1).unbind(1):
+            states.append(network.cell(states[-1], step))
+        return states
+
+    live = [h.detach() for h in scan(model, model.initial_state.value)]
+    start = model.initial_state.value.detach().requires_grad_()
+    old = scan(frozen, start)
+    losses = [(frozen.readout(h).squeeze(-1) * e).sum() for h, e in zip(old[1:], error.unbind(1), strict=True)]
+    hidden, own = torch.zeros(3, 3).double(), torch.zeros(3, 1).double()
+    for i in range(1, 4):  # state i is taught by the losses j > i
+        (signal,) = torch.autograd.grad(sum(losses[i:]), old[i], retain_graph=True)
+        z = signal * (1 - live[i] ** 2)
+        hidden += z.T @ live[i - 1] / 3**0.5
+        own += z.T @ x[:, i - 1 : i]
+    close = {"rtol": 1e-10, "atol": 1e-12}
+    torch.testing.assert_close(model.cell.hidden.weight.grad, hidden, **close)
+    torch.testing.assert_close(model.cell.input.weight.grad, own, **close)
+    (taught,) = torch.autograd.grad(sum(losses), start)
+    torch.testing.assert_close(model.initial_state.value.grad, taught, **close)
 
 
 def test_an_entry_takes_direct_feedback_of_its_own():
