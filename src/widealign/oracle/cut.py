@@ -1,6 +1,6 @@
 """The cut network: one pass in which the output of every site is an independent variable."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,8 @@ from widealign.oracle.packing import Packed, jacobian, pack
 
 Key = tuple[str, int]
 """A call of a site: the name of its module, and how many calls of that module came before in this pass."""
+Replaced = Mapping[Key, Any] | None
+"""What the calls are to hand on in the place of their outputs, if anything."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,7 +140,7 @@ def record(
     sites: Sequence[str],
     args: Any,
     kwargs: Any,
-    replaced: Mapping[Key, Any] | None = None,
+    replaced: Replaced = None,
 ) -> tuple[list[Call], Packed]:
     """One pass that lists the calls of all sites; with `replaced`, the site outputs are those given there."""
     calls: list[Call] = []
@@ -150,7 +152,9 @@ def record(
 
 
 @contextmanager
-def _recorded(model: nn.Module, sites: Sequence[str], calls: list[Call], replaced) -> Iterator[None]:
+def _recorded(
+    model: nn.Module, sites: Sequence[str], calls: list[Call], replaced: Replaced
+) -> Generator[None, None, None]:
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     hooks = []
     for site in sites:
@@ -158,7 +162,7 @@ def _recorded(model: nn.Module, sites: Sequence[str], calls: list[Call], replace
         parameters = {
             local: names[id(parameter)] for local, parameter in module.named_parameters(remove_duplicate=False)
         }
-        recorder = _Recorder(site, module, parameters, calls, replaced)
+        recorder = _Recorder(site, parameters, calls, replaced)
         hooks.append(module.register_forward_pre_hook(recorder.before, with_kwargs=True))
         hooks.append(module.register_forward_hook(recorder.after, with_kwargs=True))
     try:
@@ -171,8 +175,8 @@ def _recorded(model: nn.Module, sites: Sequence[str], calls: list[Call], replace
 class _Recorder:
     """Hooks of one site. What `before` sees is kept until `after`: a site may change its inputs in place."""
 
-    def __init__(self, site: str, module: nn.Module, parameters: Mapping[str, str], calls: list[Call], replaced):
-        self.site, self.module, self.parameters = site, module, parameters
+    def __init__(self, site: str, parameters: Mapping[str, str], calls: list[Call], replaced: Replaced):
+        self.site, self.parameters = site, parameters
         self.calls, self.replaced = calls, replaced
         self.count = 0
 

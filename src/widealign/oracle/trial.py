@@ -1,7 +1,7 @@
 """One batch, on which copies of a learner run: the learner, its gradients and the random state stay untouched."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -84,7 +84,7 @@ class Trial:
             return jacobian_entries(*record(model, {}, names, self.args, self.kwargs))
 
     @contextmanager
-    def same_random_state(self) -> Iterator[None]:
+    def same_random_state(self) -> Generator[None, None, None]:
         """Puts the random state back at the end."""
         device = next(self.learner.model.parameters()).device
         with torch.random.fork_rng(devices=[] if device.type == "cpu" else [device], device_type=device.type):
