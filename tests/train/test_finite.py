@@ -68,6 +68,7 @@ def test_an_evaluation_that_is_not_finite_is_a_breakdown_too():
     trial = replace(small_trial(), evaluate=lambda: {"eval_loss": math.inf})
     error, _ = _broken(trial)
     assert (error.breakdown.step, error.breakdown.epoch, error.breakdown.what) == (4, 1, "evaluation loss")
+    assert error.breakdown.layer in ("0", "3")
 
 
 def test_gradients_that_are_large_but_finite_are_no_breakdown():
@@ -85,7 +86,16 @@ def test_the_first_broken_module_is_the_inner_one_that_began_it():
         model[1][0].weight.fill_(3e38)
         model[0].weight.fill_(1e3)
     assert first_broken_layer(model, torch.ones(1, 2)) == "1.0"
-    assert first_broken_layer(model, torch.zeros(1, 2) * 0) in (None, "1.0")
+    assert first_broken_layer(model, torch.full((1, 2), math.nan)) == "0"
     with torch.no_grad():
         model[1][0].weight[0, 0] = math.nan
     assert first_broken_layer(model, torch.ones(1, 2)) == "1.0"
+
+
+def test_if_only_the_loss_overflows_the_layer_with_the_largest_output_is_named():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    with torch.no_grad():
+        model[0].weight.fill_(1e20)
+        model[1].weight.fill_(1.0)
+        model[1].bias.fill_(1e30)
+    assert first_broken_layer(model, torch.ones(1, 2)) == "1"

@@ -193,10 +193,9 @@ def summary(result: dict[str, Any], out: Path) -> str:
 
 def _what_happened(result: dict[str, Any]) -> str:
     at = result["diverged"]
-    where = f", layer {at['layer']}" if at["layer"] else ""
     return (
         f"training diverged: the {at['what']} is not finite at step {at['step']} (epoch {at['epoch']}), rule "
-        f"{at['rule']}{where}; lr was {result['lr']:g}, try a smaller one"
+        f"{at['rule']}, layer {at['layer']}; lr was {result['lr']:g}, try a smaller one"
     )
 
 

@@ -18,13 +18,13 @@ class Breakdown:
         step: counted from 1 over the whole run.
         epoch: counted from 1.
         what: which number was not finite.
-        layer: the module where it began; None when no module can be told from the rest.
+        layer: the module where it began.
     """
 
     step: int
     epoch: int
     what: Literal["loss", "gradient", "evaluation loss"]
-    layer: str | None = None
+    layer: str
 
 
 class BrokeDown(Diverged):
@@ -32,10 +32,8 @@ class BrokeDown(Diverged):
 
     def __init__(self, breakdown: Breakdown, losses: tuple[float, ...] = ()):
         self.breakdown, self.losses = breakdown, losses
-        where = f" in layer {breakdown.layer}" if breakdown.layer else ""
-        super().__init__(
-            f"the {breakdown.what} is not finite at step {breakdown.step} (epoch {breakdown.epoch}){where}"
-        )
+        at = f"step {breakdown.step} (epoch {breakdown.epoch})"
+        super().__init__(f"the {breakdown.what} is not finite at {at} in layer {breakdown.layer}")
 
 
 class Watch:
@@ -81,20 +79,26 @@ class Watch:
         return losses
 
 
-def first_broken_layer(model: nn.Module, inputs: Tensor) -> str | None:
-    """The first module whose output on `inputs` is not finite, else the first with weights that are not finite.
+def layer_of_largest_weight(model: nn.Module) -> str:
+    """The layer with a weight that is not finite, else with the largest one: where to look if evaluation fails."""
+    sizes = {name: float(torch.linalg.vector_norm(p.detach(), math.inf)) for name, p in model.named_parameters()}
+    return max(sizes, key=lambda name: sizes[name] if math.isfinite(sizes[name]) else math.inf).rpartition(".")[0]
 
-    The first to finish counts: of a module and the one that contains it, the inner one. None if all is finite, as when
-    only the loss itself overflows.
+
+def first_broken_layer(model: nn.Module, inputs: Tensor) -> str:
+    """The first module whose output on `inputs` is not finite; of one and another that contains it, the inner one.
+
+    If the weights are damaged already, their layer; if all outputs are finite and only the loss overflows, the layer
+    with the largest output.
     """
-    for name, parameter in model.named_parameters():
-        if not parameter.isfinite().all():
-            return name.rpartition(".")[0]
-    broken: list[str] = []
+    if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
+        return layer_of_largest_weight(model)
+    largest: dict[str, float] = {}
 
     def look(name: str, output: object) -> None:
-        if isinstance(output, Tensor) and not output.isfinite().all():
-            broken.append(name)
+        if isinstance(output, Tensor):
+            size = float(torch.linalg.vector_norm(output.float(), math.inf))
+            largest[name] = max(size if math.isfinite(size) else math.inf, largest.get(name, 0.0))
 
     handles = [
         module.register_forward_hook(lambda module, args, output, name=name: look(name, output))
@@ -107,4 +111,4 @@ def first_broken_layer(model: nn.Module, inputs: Tensor) -> str | None:
     finally:
         for handle in handles:
             handle.remove()
-    return broken[0] if broken else None
+    return max(largest, key=lambda name: largest[name])

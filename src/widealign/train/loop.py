@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from widealign.train.finite import Breakdown, BrokeDown, Watch
+from widealign.train.finite import Breakdown, BrokeDown, Watch, layer_of_largest_weight
 from widealign.train.trial import Batch, Figures, Trial
 
 _LOOK_EVERY_ON_GPU = 20
@@ -149,7 +149,8 @@ class Loop:
         with torch.no_grad():
             figures |= trial.evaluate()
         if not all(math.isfinite(figure) for figure in figures.values() if figure is not None):
-            raise BrokeDown(Breakdown(step=self.step, epoch=self.epoch + 1, what="evaluation loss"))
+            layer = layer_of_largest_weight(self._watch.model)
+            raise BrokeDown(Breakdown(step=self.step, epoch=self.epoch + 1, what="evaluation loss", layer=layer))
         self.epoch += 1
         self.position, self._order, self._loss_sum, self._labelled = 0, None, 0.0, 0
         self._correct.zero_()
