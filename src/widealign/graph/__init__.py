@@ -4,6 +4,7 @@ from widealign.graph.carry import carry, is_known
 from widealign.graph.graft import detached, graft, graft_tree, is_signal, map_signals, refuse_backward, signals
 from widealign.graph.hooks import Pass, Switch
 from widealign.graph.outside_use import OutsideUse
+from widealign.graph.ranks import fingerprint, warn_if_changed
 from widealign.graph.replay import Replayed, replay
 from widealign.graph.sites import Site, Sites, find_sites, grains, input_parameters, parameter_names, problems
 from widealign.graph.snapshot import Snapshot
@@ -19,6 +20,7 @@ __all__ = [
     "carry",
     "detached",
     "find_sites",
+    "fingerprint",
     "graft",
     "graft_tree",
     "grains",
@@ -31,4 +33,5 @@ __all__ = [
     "refuse_backward",
     "replay",
     "signals",
+    "warn_if_changed",
 ]

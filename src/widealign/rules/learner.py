@@ -19,10 +19,12 @@ from widealign.graph import (
     Sites,
     Switch,
     find_sites,
+    fingerprint,
     map_signals,
     problems,
     refuse_backward,
     signals,
+    warn_if_changed,
 )
 
 REGISTRY: dict[str, type["Learner"]] = {}
@@ -65,6 +67,9 @@ class Learner(nn.Module, ABC):
             raise RefusedModel(type(self).__name__, found)
         self._switch = Switch()
         self._inspected = False
+        self.register_buffer("_made_with", fingerprint(model), persistent=False)
+        self._resumed = False
+        self.register_load_state_dict_post_hook(lambda learner, _: setattr(learner, "_resumed", True))
         self._changes_inputs = self._random = True
         if self.hooked:
             self._switch.install(self.hook_points(), owner=self)
@@ -114,6 +119,8 @@ class Learner(nn.Module, ABC):
     @torch.compiler.disable
     def _first(self, *args: Any, **kwargs: Any) -> Any:
         """The first training pass also looks at what cannot be seen before: how the model uses what it is given."""
+        if not self._resumed:
+            warn_if_changed(self.model, self._made_with, type(self).__name__)
         before = [leaf._version for leaf in signals((args, kwargs))], torch.get_rng_state()
         current = self._switch
         with OutsideUse(self.model, inside=lambda: current.current is None or current.current.depth > 0) as watch:
@@ -147,13 +154,14 @@ def _kinds(output: Any) -> str:
 
 def options(rule: type[Learner]) -> list[str]:
     """The names of a rule's options."""
-    return [
+    names = [
         name
         for cls in rule.__mro__
         if "__init__" in vars(cls) and issubclass(cls, Learner)
         for name, p in inspect.signature(cls.__init__).parameters.items()
         if p.kind is p.KEYWORD_ONLY
     ]
+    return list(dict.fromkeys(names))
 
 
 def _draws_on_device(model: nn.Module) -> bool:

@@ -19,7 +19,9 @@ class SignSymmetry(Chained):
     def __init__(self, model: nn.Module, *, sites: Sites = None):
         super().__init__(model, sites=sites)
         matrices = {name: p for name, p in model.named_parameters() if draws.is_matrix(p)}
-        self.scale = Snapshot({name: torch.tensor(draws.scale(p)).to(p) for name, p in matrices.items()})
+        self.scale = Snapshot(
+            {name: torch.tensor(draws.scale(p), dtype=p.dtype, device=p.device) for name, p in matrices.items()}
+        )
 
     @abstractmethod
     def magnitude(self, name: str, weight: Tensor, scale: Tensor) -> Tensor:
