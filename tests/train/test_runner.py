@@ -185,6 +185,17 @@ def test_other_ways_to_train_learn_too(tmp_path, settings):
     assert result["best"]["eval_acc"] > 0.15
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, from inside torch.compile
+@pytest.mark.parametrize("rule", ["normal", "align-ada"])
+def test_a_compiled_learner_trains_as_the_eager_one(tmp_path, rule):
+    config = replace(_CONFIG, rule=rule, data_limit=300)
+    eager, compiled = (
+        run(replace(config, compile=compile), tmp_path / str(compile))["last"] for compile in (False, True)
+    )
+    assert compiled["train_loss"] == pytest.approx(eager["train_loss"], rel=1e-3)
+
+
 @pytest.mark.parametrize("rule", rules.names())
 @pytest.mark.parametrize("protocol", ["paper", "sound"])
 def test_every_rule_trains_under_both_protocols(tmp_path, rule, protocol):

@@ -39,14 +39,14 @@ class Quiet:
 class Line(Quiet):
     """One line: epoch, loss, accuracy, examples a second, time left."""
 
-    def __init__(self, loop: Loop, title: str):
+    def __init__(self, loop: Loop, title: str, *, console: Console | None = None):
         self.loop = loop
         self._figures = ""
         self._shown = self._begun = time.monotonic()
         self._done_before = loop.step
         self._bar = Progress(
             TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[text]}"),
-            TimeRemainingColumn(), console=Console(stderr=True),
+            TimeRemainingColumn(), console=console or Console(stderr=True),
         )  # fmt: skip
         total = loop.trial.steps_per_epoch * loop.trial.epochs
         self._task = self._bar.add_task(title, total=total, completed=loop.step, text="")

@@ -1,0 +1,101 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from widealign.cli import main
+
+_TRAIN = ["train", "digits", "--width", "16", "--data-limit", "300", "--threads", "1"]
+_TWO = [*_TRAIN, "--epochs", "2"]
+
+
+def _run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return ended.value.code
+
+
+_OPTIONS = """rule width lr seed epochs data-limit activation parameterization optimizer protocol batch-size data-dir
+device log-steps resume out momentum weight-decay schedule loss precision compile threads tensorboard checkpoint-seconds
+allow-unverified"""
+_HELP_WITHOUT_TORCH = """
+import sys
+from widealign.cli import main
+try:
+    main(["train", "--help"])
+except SystemExit as end:
+    sys.exit(end.code or ("torch was imported" if "torch" in sys.modules else 0))
+"""
+
+
+def test_help_shows_every_option_without_torch():
+    done = subprocess.run([sys.executable, "-c", _HELP_WITHOUT_TORCH], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for option in _OPTIONS.split():
+        assert f"--{option}" in done.stdout
+
+
+def test_a_run_ends_with_one_line_and_exit_code_0(tmp_path, capsys):
+    assert _run(*_TWO, "--rule", "align-ada", "--lr", 0.5, "--log-steps", "--out", tmp_path) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("finished: 2 epochs, 6 steps, best train_loss 0.")
+    assert len(out.splitlines()) == 1
+    assert err == ""
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert (config["task"], config["rule"], config["lr"], config["log_steps"]) == ("digits", "align-ada", 0.5, True)
+
+
+def test_a_grid_ends_with_the_choice(tmp_path, capsys):
+    assert _run(*_TWO, "--lr", "0.1,1", "--out", tmp_path) == 0
+    assert {path.name for path in tmp_path.iterdir()} >= {"lr-0.1", "lr-1", "result.json", "config.json"}
+    assert capsys.readouterr().out.startswith("finished: ")
+
+
+def test_divergence_exits_with_3_and_says_where(tmp_path, capsys):
+    assert _run(*_TRAIN, "--lr", 1e6, "--epochs", 20, "--out", tmp_path) == 3
+    err = capsys.readouterr().err
+    assert "training diverged: the " in err
+    assert ", rule normal, layer " in err
+    assert "lr was 1e+06, try a smaller one" in err
+    assert json.loads((tmp_path / "result.json").read_text())["status"] == "diverged"
+    assert _run(*_TRAIN, "--lr", 1e6, "--epochs", 20, "--out", tmp_path) == 3  # still so
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rule", "backprop"], "--rule must be one of normal, "),
+        (["--lr", "fast"], "could not convert string to float: 'fast'"),
+        (["--width", "0", "--epochs", "0"], "--epochs must be at least 1; given 0"),
+        (["--rule-option", "refresh"], "--rule-option must be NAME=VALUE, as refresh=100; given 'refresh'"),
+        (["--rule", "align-ada", "--rule-option", "speed=1"], "has no option speed; its options are"),
+        (["--lr", "1,1"], "--lr must name each learning rate once; given 1, 1"),
+    ],
+)
+def test_what_cannot_be_meant_exits_with_2_and_one_message(tmp_path, capsys, arguments, message):
+    assert _run("train", "digits", *arguments, "--out", tmp_path / "run") == 2
+    err = capsys.readouterr().err
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_rule_options_reach_the_rule(tmp_path):
+    assert _run(*_TWO, "--rule", "align-ada", "--rule-option", "refresh=1", "--out", tmp_path / "refreshed") == 0
+    assert _run(*_TWO, "--rule", "normal", "--out", tmp_path / "normal") == 0
+    refreshed, normal = (
+        json.loads((tmp_path / name / "result.json").read_text())["last"]["train_loss"]
+        for name in ("refreshed", "normal")
+    )
+    assert refreshed == pytest.approx(normal, rel=1e-4)  # a snapshot before every step is backpropagation
+
+
+def test_tensorboard_gets_the_figures(tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    assert _run(*_TWO, "--tensorboard", "--out", tmp_path) == 0
+    events = accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    epochs = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    written = [(scalar.step, scalar.value) for scalar in events.Scalars("train_loss")]
+    assert written == [(line["epoch"], pytest.approx(line["train_loss"])) for line in epochs]
