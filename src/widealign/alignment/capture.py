@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from widealign.graph import Replayed, signals
+from widealign.graph import Replayed, input_parameters, signals
 
 
 class Given(NamedTuple):
@@ -28,6 +28,9 @@ class Capture:
     """Hooks on a learner (or a plain model) that keep the error e = ∂L/∂f of every backward pass until it is taken.
 
     The error is what autograd hands to the learner's output anyway, so it costs nothing and fits any loss.
+
+    Attributes:
+        updated: Set by others when the weights are updated; taken back by the next forward pass.
     """
 
     def __init__(self, learner: nn.Module):
@@ -35,6 +38,9 @@ class Capture:
         self._latest: tuple[Given, list[Tensor]] | None = None
         self._taught: list[Taught] = []
         self._done: Given | None = None
+        self.updated = False
+        inputs = input_parameters(learner)
+        self._own = next((n, p) for n, p in learner.named_parameters() if p.requires_grad and id(p) not in inputs)
         handles = [
             learner.register_forward_pre_hook(_Weak(self, "_enter"), with_kwargs=True),
             learner.register_forward_hook(_Weak(self, "_leave"), with_kwargs=True),
@@ -59,6 +65,11 @@ class Capture:
 
     def _enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         self._given = None
+        name, parameter = self._own
+        owner, _, leaf = name.rpartition(".")
+        if getattr(module.get_submodule(owner), leaf) is not parameter:
+            return  # a second pass of a plain model with other tensors in place of its own
+        self.updated = False
         if module.training and torch.is_grad_enabled():
             kept: Any = getattr(module, "kept", None)
             inputs, named = kept((args, kwargs)) if kept is not None else (args, kwargs)

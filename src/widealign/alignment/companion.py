@@ -49,7 +49,7 @@ class Companion:
         self.initial = {name: self._frozen(p) for name, p in self.parameters.items()}
         self.weights = {name: p.detach().clone() for name, p in self.parameters.items()}
         self._follower = Follower(optimizer, self.parameters, self.weights)
-        self._capture = Capture(learner)
+        self.capture = Capture(learner)
 
     def step(self, loss: Tensor | None = None) -> list[Taught]:
         """Follow what the learner has been taught since the last step. Call it once for every step of the optimizer.
@@ -60,7 +60,7 @@ class Companion:
         Returns:
             The passes and errors that were followed.
         """
-        taught = self._capture.take(loss)
+        taught = self.capture.take(loss)
         if not taught:
             raise UsageError(
                 "The companion has seen no backward pass since its last step: call learner(x) in training mode and "
@@ -91,7 +91,7 @@ class Companion:
 
     def close(self) -> None:
         """Take the hooks off the learner."""
-        self._capture.close()
+        self.capture.close()
 
     def state_dict(self) -> dict[str, Any]:
         """W(0), W* and the optimizer's state: tensors and plain values only."""

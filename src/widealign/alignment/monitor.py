@@ -3,6 +3,7 @@
 import json
 import math
 import warnings
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -13,12 +14,12 @@ from torch.optim import Optimizer
 
 from widealign.alignment.capture import Taught
 from widealign.alignment.companion import Companion, low_precision_is_fast
+from widealign.alignment.directions import backprop_gradients
 from widealign.alignment.drifting import drift
 from widealign.alignment.layers import angle, cosine, feedback_of, measured, relative_change, site_of
 from widealign.alignment.regimes import Regime, regime
 from widealign.alignment.scores import score
 from widealign.errors import UsageError
-from widealign.graph import replay, signals
 
 Record = dict[str, Any]
 
@@ -73,9 +74,15 @@ class AlignmentMonitor:
         self.steps = 0
         self.latest: list[Record] = []
         self._log, self._writer = log, writer
+        self._due: Callable[[], dict[str, Record]] | None = None
+        self._unhook = _after_updates(self, optimizer)
 
     def step(self, x: Any = None, y: Any = None, loss: Tensor | None = None) -> list[Record]:
-        """Once for every step of the optimizer, best between `loss.backward()` and `optimizer.step()`.
+        """Once for every step of the optimizer, after `loss.backward()`: before or after `optimizer.step()`.
+
+        What is measured is always the state after as many updates of the network as of its companion. So where the
+        optimizer's own step is still to come, the measurement happens at its end (or, if the monitor does not know the
+        optimizer, at the beginning of the next call), and is found in `latest` and in the log.
 
         Args:
             x: The batch. Not needed: the learner's own call is what counts.
@@ -83,14 +90,22 @@ class AlignmentMonitor:
             loss: Needed only if `loss.backward()` comes later.
 
         Returns:
-            What was measured now, one record for each layer; empty between measurements.
+            What was measured in this call, one record for each layer; empty if nothing was.
         """
+        late = self.measure_due()
         taught = self.companion.step(loss)
         self.steps += 1
-        if self.steps % self.every:
+        if self.steps % self.every == 0:
+            drifting = self.drift_every > 0 and self.steps % self.drift_every == 0
+            self._due = self._drift(taught) if drifting else dict
+        return self.measure_due() if self.companion.capture.updated else late
+
+    def measure_due(self) -> list[Record]:
+        """Measure now, if a measurement is due."""
+        if self._due is None:
             return []
-        due = self.drift_every > 0 and self.steps % self.drift_every == 0
-        self.latest = self._measure(taught if due else None)
+        extra, self._due = self._due(), None
+        self.latest = self._measure(extra)
         for record in self.latest:
             self._write(record)
         return self.latest
@@ -100,8 +115,9 @@ class AlignmentMonitor:
         return regime(self.learner, *args, initial=self.companion.initial, **kwargs)
 
     def close(self) -> None:
-        """Take the hooks off the learner."""
+        """Take the hooks off the learner and the optimizer."""
         self.companion.close()
+        self._unhook()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on."""
@@ -112,9 +128,8 @@ class AlignmentMonitor:
         self.steps = state["steps"]
         self.companion.load_state_dict(state["companion"])
 
-    def _measure(self, taught: list[Taught] | None) -> list[Record]:
+    def _measure(self, extra: dict[str, Record]) -> list[Record]:
         learned, changes = self.companion.learned(), self.companion.changes()
-        extra = self._drift(taught) if taught else {}
         records = []
         for layer, name in self.layers.items():
             weight, initial = self.companion.parameters[name], self.companion.initial[name]
@@ -126,43 +141,28 @@ class AlignmentMonitor:
             records.append({**record, **extra.get(name, {})})
         return records
 
-    def _drift(self, taught: list[Taught]) -> dict[str, Record]:
-        given = taught[-1].given
-        seeded = torch.Generator().manual_seed(self.steps)
-        by_site = drift(self.learner, self.companion.initial, *given.args, generator=seeded, **given.kwargs)
-        backprop, feedback = self._backprop(taught), feedback_of(self.learner)
-        extra: dict[str, Record] = {}
-        for name in self.layers.values():
-            site, weight = site_of(name, by_site), self.companion.parameters[name]
-            record: Record = {}
-            if site is not None:
-                record.update(activity_change=by_site[site].activity, jacobian_change=by_site[site].jacobian)
-            if weight.grad is not None and name in backprop:
-                record["cosine"] = cosine(weight.grad, backprop[name])
-            if name in feedback and feedback[name].shape == weight.shape:
-                record["angle"] = angle(feedback[name], weight)
-            extra[name] = record
-        return extra
+    def _drift(self, taught: list[Taught]) -> Callable[[], dict[str, Record]]:
+        """What needs passes of its own: directions of updates now, at these gradients; changes when it is called."""
+        given, backprop = taught[-1].given, backprop_gradients(self.companion.model, self.companion.parameters, taught)
+        gradients = {name: self.companion.parameters[name].grad for name in self.layers.values()}
+        cosines = {n: cosine(g, backprop[n]) for n, g in gradients.items() if g is not None and n in backprop}
 
-    def _backprop(self, taught: list[Taught]) -> dict[str, Tensor]:
-        """Backpropagation's gradient for the same passes and errors."""
-        parameters = self.companion.parameters
-        live = {name: p.detach().requires_grad_() for name, p in parameters.items()}
-        total: dict[str, Tensor] = {}
-        for given, errors in taught:
-            with torch.enable_grad(), given.replayed:
-                outputs = signals(replay(self.companion.model, live, given.args, given.kwargs))
-            pairs = [
-                (o, e.to(o))
-                for o, e in zip((o for o in outputs if o.requires_grad), errors, strict=True)
-                if e is not None
-            ]
-            outs, es = [o for o, _ in pairs], [e for _, e in pairs]
-            found = torch.autograd.grad(outs, list(live.values()), es, allow_unused=True)
-            for name, g in zip(live, found, strict=True):
-                if g is not None:
-                    total[name] = total[name] + g if name in total else g
-        return total
+        def measure() -> dict[str, Record]:
+            seeded = torch.Generator().manual_seed(self.steps)
+            by_site = drift(self.learner, self.companion.initial, *given.args, generator=seeded, **given.kwargs)
+            feedback = feedback_of(self.learner)
+            extra: dict[str, Record] = {}
+            for name in self.layers.values():
+                site, weight = site_of(name, by_site), self.companion.parameters[name]
+                record: Record = {"cosine": cosines[name]} if name in cosines else {}
+                if site is not None:
+                    record.update(activity_change=by_site[site].activity, jacobian_change=by_site[site].jacobian)
+                if name in feedback and feedback[name].shape == weight.shape:
+                    record["angle"] = angle(feedback[name], weight)
+                extra[name] = record
+            return extra
+
+        return measure
 
     def _write(self, record: Record) -> None:
         plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}
@@ -175,3 +175,17 @@ class AlignmentMonitor:
             for key, value in plain.items():
                 if isinstance(value, float):
                     self._writer.add_scalar(f"alignment/{record['name']}/{key}", value, self.steps)
+
+
+def _after_updates(monitor: AlignmentMonitor, optimizer: Optimizer | None) -> Callable[[], Any]:
+    """Tells the monitor, without keeping it alive, when the optimizer has updated the network."""
+    weak = weakref.ref(monitor)
+
+    def hook(*_: Any) -> None:
+        alive = weak()
+        if alive is not None:
+            alive.companion.capture.updated = True
+            alive.measure_due()
+
+    handle = optimizer.register_step_post_hook(hook) if optimizer is not None else None
+    return weakref.finalize(monitor, handle.remove) if handle is not None else lambda: None

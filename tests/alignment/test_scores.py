@@ -1,0 +1,142 @@
+"""The alignment score against its definition, its bounds, and its estimates."""
+
+import math
+import time
+import warnings
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from widealign.alignment import Images, as_matrix, score, score_permuted, score_probe
+from widealign.errors import Diverged, UsageError
+
+SHAPES = st.one_of(
+    st.tuples(st.integers(1, 12), st.integers(1, 30)),
+    st.tuples(st.integers(1, 6), st.integers(1, 5), st.sampled_from([1, 3]), st.sampled_from([1, 3])),
+)
+
+
+def by_definition(delta_w: Tensor, delta_w_star: Tensor) -> float:
+    """Equation 13 with the fan-in × fan-in matrices written out."""
+    delta = delta_w.double().flatten(1).mT @ delta_w.double().flatten(1)
+    sigma = delta_w_star.double().flatten(1).mT @ delta_w_star.double().flatten(1)
+    return (torch.trace(delta @ sigma) / (torch.trace(delta @ delta) * torch.trace(sigma @ sigma)).sqrt()).item()
+
+
+def pair(shape: tuple[int, ...], seed: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator), torch.randn(shape, generator=generator)
+
+
+@pytest.mark.quick
+@given(shape=SHAPES, seed=st.integers(0, 1000))
+@settings(deadline=None, max_examples=60)
+def test_score_is_equation_13(shape: tuple[int, ...], seed: int) -> None:
+    a, b = pair(shape, seed)
+    assert score(a, b) == pytest.approx(by_definition(a, b), rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.quick
+@given(shape=SHAPES, seed=st.integers(0, 1000), factor=st.sampled_from([1e-30, 1e-3, -2.0, 1e20]))
+@settings(deadline=None, max_examples=60)
+def test_score_is_one_for_proportional_changes_and_ignores_scale(
+    shape: tuple[int, ...], seed: int, factor: float
+) -> None:
+    a, b = pair(shape, seed)
+    assert score(a, factor * a) == pytest.approx(1.0, abs=1e-6)
+    assert score(a, factor * b) == pytest.approx(score(a, b), abs=1e-6)
+    assert 0.0 <= score(a, b) <= 1.0
+
+
+@pytest.mark.quick
+def test_score_ignores_rotations_of_outputs_but_not_of_inputs() -> None:
+    a, b = pair((6, 9), 0)
+    outputs, inputs = torch.linalg.qr(torch.randn(6, 6)).Q, torch.linalg.qr(torch.randn(9, 9)).Q
+    assert score(outputs @ a, b) == pytest.approx(score(a, b), abs=1e-5)
+    assert abs(score(a @ inputs, b) - score(a, b)) > 1e-3
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("zero", [0, 1])
+def test_an_unchanged_layer_is_nan_with_its_name(zero: int) -> None:
+    changes = [torch.randn(3, 4), torch.randn(3, 4)]
+    changes[zero] = torch.zeros(3, 4)
+    with pytest.warns(RuntimeWarning, match=r"'layers\.2\.weight' have not changed"):
+        assert math.isnan(score(*changes, layer="layers.2.weight"))
+
+
+@pytest.mark.quick
+def test_errors_say_what_was_given() -> None:
+    with pytest.raises(UsageError, match=r"\(3, 4\) and \(4, 3\)"):
+        score(torch.zeros(3, 4), torch.zeros(4, 3))
+    with pytest.raises(UsageError, match="Leave biases out"):
+        as_matrix(torch.zeros(3))
+    with pytest.raises(Diverged, match="layer 'a'"):
+        score(torch.full((2, 2), math.inf), torch.ones(2, 2), layer="a")
+    with pytest.raises(UsageError, match="rounds="):
+        score_probe(torch.ones(2, 2), torch.ones(2, 2), rounds=1)
+    with pytest.raises(UsageError, match="kernel"):
+        score_probe(torch.ones(2, 2), torch.ones(2, 2), images=Images(height=4, width=4))
+
+
+@given(shape=SHAPES, seed=st.integers(0, 10_000))
+@settings(deadline=None, max_examples=40, derandomize=True)
+def test_matrix_probes_agree_with_the_exact_score(shape: tuple[int, ...], seed: int) -> None:
+    a, b = pair(shape, seed)
+    estimate = score_probe(a, b, rounds=100, probes=200, generator=torch.Generator().manual_seed(seed))
+    assert abs(estimate.value - score(a, b)) <= 3 * estimate.error + 1e-6
+
+
+@pytest.mark.quick
+def test_the_standard_error_shrinks_with_the_root_of_the_rounds() -> None:
+    a, b = pair((8, 20), 1)
+    few, many = (score_probe(a, b, rounds=n, generator=torch.Generator().manual_seed(3)).error for n in (50, 800))
+    assert 2.5 < few / many < 6
+
+
+@pytest.mark.quick
+def test_image_probes_are_the_quadratic_form_of_the_convolution() -> None:
+    """The exact value: the matrix of the whole convolution, built by applying it to each unit image."""
+    torch.manual_seed(0)
+    a, b = torch.randn(4, 2, 3, 3), torch.randn(4, 2, 3, 3)
+    for stride, padding in ((1, (1, 1, 1, 1)), (2, (0, 1, 0, 1))):
+        unit = torch.eye(2 * 6 * 6).view(72, 2, 6, 6)
+        matrices = []
+        for kernel in (a, b):
+            out = torch.conv2d(torch.nn.functional.pad(unit, padding), kernel, stride=stride)
+            matrices.append(out.flatten(1).mT)
+        estimate = score_probe(a, b, images=Images(height=6, width=6, stride=stride), rounds=60)
+        assert abs(estimate.value - by_definition(*matrices)) < 4 * estimate.error
+        assert abs(estimate.value - score(a, b)) > 0.01  # patches overlap: not the score of the kernel's matrix
+
+
+def test_the_exact_score_is_fifty_times_faster_than_image_probes() -> None:
+    torch.manual_seed(0)
+    a, b = torch.randn(64, 64, 3, 3), torch.randn(64, 64, 3, 3)
+    score(a, b)
+    exact = min(_seconds(lambda: score(a, b)) for _ in range(5))
+    hundredth = _seconds(lambda: score_probe(a, b, images=Images(height=32, width=32), rounds=2, probes=50))
+    assert 100 * hundredth > 50 * exact
+
+
+@pytest.mark.quick
+def test_permuting_destroys_alignment() -> None:
+    torch.manual_seed(0)
+    initial, learned = torch.randn(30, 20), torch.outer(torch.randn(30), torch.randn(20))
+    baseline = score_permuted(initial + 0.3 * learned, initial, learned, generator=torch.Generator().manual_seed(0))
+    assert score(0.3 * learned, learned) == pytest.approx(1.0)
+    assert baseline.mean < 0.5
+    assert 0 < baseline.spread < 0.2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same = score_permuted(initial + learned, initial, learned, permutations=1, shuffle=lambda weight: weight)
+    assert same.mean == pytest.approx(1.0, abs=1e-6)
+
+
+def _seconds(work: object) -> float:
+    begin = time.perf_counter()
+    work()  # type: ignore[operator]
+    return time.perf_counter() - begin
