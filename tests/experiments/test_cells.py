@@ -10,7 +10,6 @@ from widealign.experiments.measures import (
     LOSS,
     SCORE,
     SECONDS,
-    TEST_AT_BEST_VALIDATION,
     loss_over_steps,
     scores_over_epochs,
     thinned,
@@ -162,7 +161,3 @@ def test_steps_are_averaged_over_stretches():
 
 def test_lost_steps_are_left_out():
     assert thinned([{"kind": "step", "step": 1, "loss": None}]) == []
-
-
-def test_test_accuracy_is_that_of_the_epoch_chosen_on_validation():
-    assert TEST_AT_BEST_VALIDATION.of(Run(), {}) is None

@@ -25,7 +25,7 @@ def results(spread: float | None = None, **rows: list[float | None]) -> Results:
         (leads("a", "b", "c"), {"a": [0, 5], "b": [9, 4], "c": [0, 3]}, "holds"),
         (leads("a", "b", "c"), {"a": [9, 5], "b": [0, 6], "c": [0, 3]}, "does not hold"),
         (leads("a", "b", "c"), {"a": [9, 5], "b": [0, 6]}, "not enough runs"),
-        (leads("a", "b"), {"a": [9, 5], "b": [8, None]}, "holds"),
+        (leads("a", "b"), {"a": [9, 5], "b": [8, None]}, "not enough runs"),
         (beats("a", "b"), {"a": [1, 5], "b": [2, 3]}, "holds"),
         (beats("a", "b"), {"a": [1, 3], "b": [2, 3]}, "does not hold"),
         (beats("a", "b"), {"a": [1, 3]}, "not enough runs"),

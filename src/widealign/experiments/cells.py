@@ -124,8 +124,8 @@ def _candidates(grid: Grid, budget: Budget, at: Mapping[str, Any]) -> tuple[RunC
     return tuple(RunConfig(lr=lr, seed=budget.seeds[0], **settings) for lr in lrs)
 
 
-def _but_for_lr(config: RunConfig) -> str:
-    return replace(config, lr=0.0, seed=0).id
+def _but_for_lr(config: RunConfig) -> RunConfig:
+    return replace(config, lr=0.0, seed=0)
 
 
 def _seeds(own: Sequence[int], count: int | None) -> tuple[int, ...]:

@@ -20,11 +20,12 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """The value of one complete cell."""
+    """The value of one complete cell; `tolerance` stands in for the noise while there is a single seed."""
 
     mean: float
     spread: float | None = None
     seeds: int = 1
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class Results:
     """What a claim sees of one grid: complete cells only.
 
     Attributes:
-        columns: Column labels from the narrowest to the widest.
+        columns: Labels of the columns that the scale has, from the narrowest to the widest.
         numbers: Complete cells by row key and column label.
         differences: Name, difference from the printed number, and what counts as agreement, of each comparable cell.
         study: Result of the experiment's study, where it has one.
@@ -65,8 +66,8 @@ def leads(row: str, *others: str) -> Check:
 
     def check(results: Results) -> Verdict:
         columns = results.shared((row, *others))
-        if not columns:
-            return _missing((row, *others))
+        if not columns or columns[-1] == results.columns[0] != results.columns[-1]:
+            return _missing((row, *others), "in a wide column")
         rival = max(others, key=lambda other: results.numbers[other, columns[-1]].mean)
         return _compare(results, row, rival, columns[-1])
 
@@ -163,12 +164,12 @@ def slope_near(key: str, predicted: float, margin: float) -> Check:
 
 
 def _compare(results: Results, row: str, other: str, column: str, sign: int = 1) -> Verdict:
-    """Two cells of one column; with several seeds a difference within its 95 % interval decides nothing."""
+    """Two cells of one column. A difference within its 95 % interval, or the tolerance of one seed, decides nothing."""
     a, b = results.numbers[row, column], results.numbers[other, column]
     because = f"{_short(row)} {a.mean:.3g}, {_short(other)} {b.mean:.3g} at {column}"
     noise = difference_interval((a.spread, a.seeds), (b.spread, b.seeds))
     if noise is None:
-        return _verdict(sign * (a.mean - b.mean) >= 0, f"{because}, one seed")
+        noise, because = max(a.tolerance, b.tolerance), f"{because}, one seed"
     because = f"{because}; difference {a.mean - b.mean:+.3g} ± {noise:.2g}"
     if abs(a.mean - b.mean) < noise:
         return Verdict(outcome="not enough runs", because=f"{because}, within the noise")

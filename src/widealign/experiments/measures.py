@@ -24,9 +24,10 @@ class Run(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A number of one run: how it is read, how it is written, and which direction is better."""
+    """A number of one run: how it is read, how it is written, its name on an axis, and which direction is better."""
 
     name: str
+    axis: str
     of: Callable[[Run, At], float | None]
     better: Literal["high", "low"] = "high"
     decimals: int = 1
@@ -39,12 +40,6 @@ def _percent(figure: str) -> Callable[[Run, At], float | None]:
         return None if value is None else 100 * value
 
     return read
-
-
-def _test_at_best_validation(run: Run, at: At) -> float | None:
-    epochs = [line for line in run.lines("epoch") if "val_acc" in line]
-    chosen = max(epochs, key=lambda line: line["val_acc"], default=None)
-    return None if chosen is None else 100 * chosen["eval_acc"]
 
 
 def _best_loss(run: Run, at: At) -> float | None:
@@ -67,14 +62,14 @@ def _seconds_per_epoch(run: Run, at: At) -> float | None:
     return run.result["seconds"] / epochs if epochs else None
 
 
-ACCURACY = Measure(name="best accuracy over epochs", of=_percent("eval_acc"), unit="%")
-VALIDATION = Measure(name="best validation accuracy", of=_percent("val_acc"), unit="%")
-TEST_AT_BEST_VALIDATION = Measure(
-    name="test accuracy at the epoch chosen by validation", of=_test_at_best_validation, unit="%"
+ACCURACY = Measure(name="best accuracy over epochs", axis="accuracy", of=_percent("eval_acc"), unit="%")
+VALIDATION = Measure(name="best validation accuracy", axis="accuracy", of=_percent("val_acc"), unit="%")
+TEST = Measure(
+    name="test accuracy at the epoch chosen by validation", axis="accuracy", of=_percent("eval_acc"), unit="%"
 )
-LOSS = Measure(name="best loss over epochs", of=_best_loss, better="low", decimals=3)
-SCORE = Measure(name="alignment score after the last epoch", of=_final_score, decimals=3)
-SECONDS = Measure(name="seconds per epoch", of=_seconds_per_epoch, better="low", decimals=2, unit="s")
+LOSS = Measure(name="best loss over epochs", axis="loss", of=_best_loss, better="low", decimals=3)
+SCORE = Measure(name="alignment score after the last epoch", axis="alignment score", of=_final_score, decimals=3)
+SECONDS = Measure(name="seconds per epoch", axis="seconds per epoch", of=_seconds_per_epoch, better="low", decimals=2)
 
 
 def scores_over_epochs(run: Run, at: At) -> Points:

@@ -49,7 +49,7 @@ class Contents:
 
 
 def _family(config: RunConfig) -> str:
-    return replace(config, seed=0).id
+    return repr(replace(config, seed=0))
 
 
 class Store:

@@ -2,7 +2,7 @@
 
 from widealign.experiments.catalog.shared import CIFAR, images_or_points
 from widealign.experiments.claims import Claim, agrees, beats
-from widealign.experiments.measures import TEST_AT_BEST_VALIDATION, VALIDATION
+from widealign.experiments.measures import TEST, VALIDATION
 from widealign.experiments.rows import images, rules, widths
 from widealign.experiments.spec import Budget, Experiment, Grid, Panel, across
 
@@ -57,7 +57,7 @@ SOUND = Grid(
     rows=across(images(45, 150, 450), RULES),
     columns=widths(8, 32),
     holds={**CIFAR, "protocol": "sound"},
-    measure=TEST_AT_BEST_VALIDATION,
+    measure=TEST,
     choose=VALIDATION,
     note="Learning rate and epoch are chosen on a validation split; the test set is the real one.",
     budgets={

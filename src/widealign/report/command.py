@@ -1,0 +1,44 @@
+"""`widealign report`."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from widealign.errors import UsageError
+from widealign.experiments import Scale
+from widealign.sweep import Store
+
+
+def report(*, store: Path | None = None, out: Path = Path("report.html"), scale: Scale | None = None) -> None:
+    """Write one page with every table and figure that has results, beside the paper's numbers.
+
+    Args:
+        store: Folder of the runs; $WIDEALIGN_STORE or ./store if not given.
+        out: The page. Figures as PNG and PDF and all data as CSV go to a folder beside it.
+        scale: Show this scale only; every one that has results if not given.
+    """
+    write_page = _page_writer()
+    console, place = Console(), Store(store or Path(os.environ.get("WIDEALIGN_STORE", "store")))
+    if not place.path.is_dir():
+        raise UsageError(
+            f"There is no store at {place.path}. `widealign reproduce` makes one; name another by --store."
+        )
+    if out.is_dir() or not out.parent.is_dir():
+        raise UsageError(f"--out must be a file in a folder that exists; given {out}.")
+    contents = place.read()
+    for name, damage in contents.damaged.items():
+        console.print(Text(f"left out, damaged: {name}: {damage}", style="yellow"))
+    sections = write_page(contents, out, scale)
+    console.print(f"{len(contents.finished)} runs, {len(sections)} tables and figures: {out.resolve()}", soft_wrap=True)
+
+
+def _page_writer() -> Callable[..., Sequence[object]]:
+    """Found only when it is called: the libraries that draw are an extra."""
+    try:
+        from widealign.report.page import write_page
+    except ModuleNotFoundError as error:
+        raise UsageError(f"The report needs {error.name}: pip install 'widealign[report]'.") from None
+    return write_page

@@ -1,0 +1,218 @@
+"""Panels of filled grids as curves: plain numbers, before any drawing."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from widealign.experiments import Panel
+from widealign.report.filled import Block, FilledCell, FilledGrid
+from widealign.report.palette import DASHES, Ink, ink
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One place on a curve; `x` is a text on an axis of categories."""
+
+    x: float | str
+    y: float
+    spread: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A named line with its colour and dash; `paper` holds the printed numbers of the same curve.
+
+    Curves of one `group` share a colour and an entry in the legend, which `leads` puts there.
+    """
+
+    name: str
+    group: str
+    points: tuple[Point, ...]
+    paper: tuple[Point, ...] = ()
+    ink: Ink
+    dash: str = "solid"
+    leads: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axes:
+    """One set of axes with its curves.
+
+    Attributes:
+        dashes: What each dash means, if there are several.
+        ticks: The places that get a label, or None for the drawer's choice.
+    """
+
+    title: str
+    x_title: str
+    y_title: str
+    curves: tuple[Curve, ...]
+    dashes: tuple[tuple[str, str], ...] = ()
+    log_x: bool = False
+    log_y: bool = False
+    ticks: tuple[float | str, ...] | None = None
+
+
+def axes(block: Block) -> tuple[Axes, ...]:
+    """Every panel of a block that has a curve."""
+    drawn = [_axes(panel, block.grids[panel.grid.name]) for panel in block.experiment.panels]
+    return tuple(one for one in drawn if one.curves)
+
+
+def _axes(panel: Panel, filled: FilledGrid) -> Axes:
+    chosen = [f for f in filled.cells if all(f.cell.at[k] in v for k, v in panel.keeps.items() if k in f.cell.at)]
+    if "width" in panel.by:
+        chosen = _narrowest_and_widest(chosen)
+    traced = panel.trace is not None
+    words = any(not isinstance(f.cell.at.get(panel.x, 0), int | float) for f in chosen) and not traced
+    curves = [_traced(panel, f, chosen) for f in chosen] if traced else _through_cells(panel, chosen, words)
+    measure = panel.grid.measure
+    return Axes(
+        title=panel.title,
+        x_title=_X_TITLES.get(panel.x, panel.x),
+        y_title=_Y_TITLES.get(panel.x, f"{measure.axis}, {measure.unit}" if measure.unit else measure.axis),
+        curves=_led([curve for curve in curves if curve.points]),
+        dashes=_dashes(panel, chosen),
+        log_x=panel.log_x and not words,
+        log_y=panel.log_y,
+        ticks=None if traced else tuple(dict.fromkeys(_x(panel, f, words) for f in chosen)),
+    )
+
+
+_X_TITLES = {
+    "data_limit": "training images",
+    "lr": "learning rate",
+    "refresh": "steps between snapshots",
+}
+_Y_TITLES = {"step": "training loss"}
+
+
+def _narrowest_and_widest(cells: Sequence[FilledCell]) -> list[FilledCell]:
+    """Of the widths that have values, the two ends: more would crowd the axes."""
+    widths = sorted({f.cell.at["width"] for f in cells if f.value.mean is not None})
+    return [f for f in cells if f.cell.at["width"] in (widths[:1] + widths[-1:])]
+
+
+def _x(panel: Panel, filled: FilledCell, words: bool) -> float | str:
+    return filled.cell.column.label if words else filled.cell.at[panel.x]
+
+
+def _through_cells(panel: Panel, cells: Sequence[FilledCell], words: bool) -> list[Curve]:
+    groups: dict[tuple[Any, ...], list[FilledCell]] = {}
+    for f in cells:
+        groups.setdefault(tuple(f.cell.at.get(key) for key in panel.by), []).append(f)
+    return [_curve(panel, key, group, list(groups), words) for key, group in groups.items()]
+
+
+def _curve(
+    panel: Panel, key: tuple[Any, ...], group: Sequence[FilledCell], keys: Sequence[tuple[Any, ...]], words: bool
+) -> Curve:
+    ours = [
+        Point(x=_x(panel, f, words), y=f.value.mean, spread=f.value.spread) for f in group if f.value.mean is not None
+    ]
+    paper = [Point(x=_x(panel, f, words), y=f.cell.paper[0]) for f in group if f.cell.paper and f.cell.comparable]
+    return Curve(
+        name=_name(group[0], key, panel),
+        group=group[0].cell.row.label.partition(",")[0],
+        points=tuple(ours),
+        paper=tuple(paper) if ours else (),
+        ink=_ink(panel, key, keys),
+        dash=_dash(panel, key, keys),
+    )
+
+
+def _traced(panel: Panel, filled: FilledCell, cells: Sequence[FilledCell]) -> Curve:
+    key = tuple(filled.cell.at.get(name) for name in panel.by)
+    keys = [tuple(f.cell.at.get(name) for name in panel.by) for f in cells]
+    points = panel.trace(filled.value.runs[0], filled.cell.at) if panel.trace and filled.value.runs else []
+    return Curve(
+        name=filled.cell.row.label,
+        group=filled.cell.row.label.partition(",")[0],
+        points=tuple(Point(x=x, y=y) for x, y in points),
+        ink=_ink(panel, key, keys),
+        dash=_dash(panel, key, keys),
+    )
+
+
+def _name(filled: FilledCell, key: tuple[Any, ...], panel: Panel) -> str:
+    name = filled.cell.row.label.partition(",")[0]
+    return f"{name}, width {key[1]}" if panel.by[1:] == ("width",) else name
+
+
+def _led(curves: list[Curve]) -> tuple[Curve, ...]:
+    """One curve of each group stands in the legend: a solid one, if there is one."""
+    leaders = {c.group: c.name for c in sorted(curves, key=lambda c: c.dash == "solid")}
+    return tuple(replace(curve, leads=curve.name == leaders[curve.group]) for curve in curves)
+
+
+def _dashes(panel: Panel, cells: Sequence[FilledCell]) -> tuple[tuple[str, str], ...]:
+    keys = [tuple(f.cell.at.get(name) for name in panel.by) for f in cells]
+    if len({key[1:] for key in keys}) < 2:
+        return ()
+    words = {"baseline": lambda value: "permuted weights" if value else "trained weights"}
+    say = words.get(panel.by[1], lambda value: f"{panel.by[1]} {value}")
+    return tuple(
+        sorted({(say(key[1]), _dash(panel, key, keys)) for key in keys}, key=lambda pair: DASHES.index(pair[1]))
+    )
+
+
+def _ink(panel: Panel, key: tuple[Any, ...], keys: Sequence[tuple[Any, ...]]) -> Ink:
+    first = list(dict.fromkeys(k[0] for k in keys))
+    return ink(panel.by[0], key[0], first.index(key[0]))
+
+
+def _dash(panel: Panel, key: tuple[Any, ...], keys: Sequence[tuple[Any, ...]]) -> str:
+    """The last value of the second coordinate is solid: the widest network, as in the paper's figures."""
+    if len(panel.by) < 2:
+        return "solid"
+    if panel.by[1] == "baseline":
+        return "dot" if key[1] else "solid"
+    second = sorted({k[1] for k in keys}, reverse=True)
+    return DASHES[second.index(key[1]) % len(DASHES)]
+
+
+def as_csv(panels: Sequence[Axes]) -> str:
+    """Every point of a figure, ours and the paper's, one a line."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["panel", "curve", "source", "x", "y", "spread"])
+    for panel in panels:
+        for curve in panel.curves:
+            for source, points in (("ours", curve.points), ("paper", curve.paper)):
+                rows = ([panel.title, curve.name, source, p.x, f"{p.y:.6g}", _text(p.spread)] for p in points)
+                writer.writerows(rows)
+    return out.getvalue()
+
+
+def _text(number: float | None) -> str:
+    return "" if number is None else f"{number:.6g}"
+
+
+def study_axes(study: Mapping[str, Any], title: str) -> tuple[Axes, ...]:
+    """Log-log curves of a theory study: each series over width, and its fitted power law (dashed)."""
+    curves = []
+    for position, (name, series) in enumerate(study["series"].items()):
+        colour = ink("rule", name, position)
+        points = tuple(
+            Point(x=w, y=m, spread=s) for w, m, s in zip(study["widths"], series["mean"], series["spread"], strict=True)
+        )
+        curves.append(Curve(name=name, group=name, points=points, ink=colour))
+        if fit := study["fits"].get(name):
+            middle = len(points) // 2
+            anchor = points[middle]
+            line = tuple(Point(x=w, y=anchor.y * (w / float(anchor.x)) ** fit["slope"]) for w in study["widths"])
+            slope = f"{name}, slope {fit['slope']:.2f}"
+            curves.append(Curve(name=slope, group=name, points=line, ink=colour, dash="dash", leads=False))
+    drawn = Axes(
+        title=title,
+        x_title="width",
+        y_title=study.get("quantity", "difference"),
+        curves=tuple(curves),
+        dashes=(("measured", "solid"), ("fitted power law", "dash")),
+        log_x=True,
+        log_y=True,
+        ticks=tuple(study["widths"]),
+    )
+    return (drawn,)

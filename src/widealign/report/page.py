@@ -1,0 +1,82 @@
+"""The page: every experiment that has results, as one self-contained HTML file."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from widealign.experiments import Experiment, Scale, experiments
+from widealign.report.filled import blocks
+from widealign.report.origin import origin
+from widealign.report.shown import Shown, shown
+from widealign.sweep import Contents
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One experiment with everything there is of it."""
+
+    experiment: Experiment
+    name: str
+    blocks: tuple[Shown, ...]
+
+
+def write_page(contents: Contents, out: Path, only: Scale | None = None) -> tuple[Section, ...]:
+    """Write the page and, in a folder beside it, each figure as PNG and PDF and all data as CSV.
+
+    The same store gives the same bytes: nothing on the page depends on when it was made.
+    """
+    beside = out.with_name(f"{out.stem}-files")
+    beside.mkdir(parents=True, exist_ok=True)
+    found = [(experiment, blocks(experiment, contents, only)) for experiment in experiments().values()]
+    sections = tuple(
+        Section(
+            experiment=experiment,
+            name=_name(experiment),
+            blocks=tuple(shown(block, beside) for block in some),
+        )
+        for experiment, some in found
+        if some
+    )
+    missing = tuple((experiment, _name(experiment)) for experiment, some in found if not some)
+    html = _template().render(
+        sections=sections,
+        missing=missing,
+        facts=origin(contents.finished.values()),
+        scales=_scales(sections),
+        titles={grid.name: grid.title for section in sections for grid in section.experiment.grids},
+        counts=Counter(verdict.outcome for s in sections for b in s.blocks for _, verdict in b.verdicts),
+    )
+    out.write_text(html, encoding="utf-8")
+    return sections
+
+
+def _name(experiment: Experiment) -> str:
+    """`table-6` as `Table 6`."""
+    return experiment.id.replace("-", " ").capitalize()
+
+
+def _scales(sections: tuple[Section, ...]) -> tuple[str, ...]:
+    seen = {block.scale for section in sections if not section.experiment.drawing for block in section.blocks}
+    return tuple(scale for scale in ("paper", "desk", "smoke") if scale in seen)
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("widealign.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FunctionLoader(_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html", globals={"asset": lambda name: Markup(_asset(name))})
