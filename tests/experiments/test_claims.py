@@ -70,6 +70,8 @@ def test_slopes():
     study = {"fits": {"x": {"slope": -0.95, "interval": [-1.1, -0.8]}}}
     assert slope_near("x", -1.0, 0.15)(Results(study=study)).outcome == "holds"
     assert slope_near("x", -0.5, 0.1)(Results(study=study)).outcome == "does not hold"
+    assert slope_near("x", -0.5, 0.1, bound=True)(Results(study=study)).outcome == "holds"
+    assert slope_near("x", -1.2, 0.1, bound=True)(Results(study=study)).outcome == "does not hold"
     assert slope_near("y", -1.0, 0.15)(Results(study=study)).outcome == "not enough runs"
     assert slope_near("x", -1.0, 0.15)(Results()).outcome == "not enough runs"
 

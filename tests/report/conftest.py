@@ -16,7 +16,21 @@ ORIGIN = {
     "device": "cpu",
     "threads": 1,
 }
-RATES = {"align-zero": -0.55, "align-ada": -0.48, "align-prop": -0.5}
+PROPOSITION_1 = {
+    "difference": -1.02,
+    "relative difference, hidden": -0.5,
+    "relative difference, first layer": -1.0,
+    "1 − score, hidden": -1.0,
+    "weights": -0.5,
+    "activity": -0.51,
+    "jacobian": -0.49,
+    "kernel": -0.9,
+}
+PROPOSITION_2 = {
+    f"{rule} {where}": -0.48 if where == "layers" else -0.8
+    for rule in ("align-zero", "align-ada", "align-prop")
+    for where in ("layers", "output")
+}
 
 
 def noise(*what: object) -> float:
@@ -90,7 +104,7 @@ def _study(study: Study) -> dict:
                 )
         return {"rows": rows}
     widths = [64, 128, 256, 512, 1024]
-    rates = {"difference": -1.02} if study.kind == "theory-1" else RATES
+    rates = PROPOSITION_1 if study.kind == "theory-1" else PROPOSITION_2
     return {
         "widths": widths,
         "series": {
@@ -98,10 +112,10 @@ def _study(study: Study) -> dict:
             for name, rate in rates.items()
         },
         "fits": {name: {"slope": rate, "interval": [rate - 0.05, rate + 0.05]} for name, rate in rates.items()},
-        "quantity": "scaled operator norm of the difference",
+        "quantity": "difference",
     }
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_contents():
     return contents

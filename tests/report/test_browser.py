@@ -4,17 +4,15 @@ import shutil
 
 import pytest
 
+from widealign.report.page import write_page
+
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 BROWSER = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
 
 
 @pytest.fixture(scope="module")
-def page_path(tmp_path_factory):
-    from conftest import contents
-
-    from widealign.report.page import write_page
-
+def page_path(tmp_path_factory, make_contents):
     path = tmp_path_factory.mktemp("page") / "report.html"
     wanted = (
         ("table-8", "paper"),
@@ -23,7 +21,7 @@ def page_path(tmp_path_factory):
         ("figure-8", "desk"),
         ("speed-1", "desk"),
     )
-    write_page(contents(*wanted), path)
+    write_page(make_contents(*wanted), path)
     return path
 
 

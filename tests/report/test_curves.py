@@ -2,7 +2,7 @@
 
 import pytest
 
-from widealign.experiments import find
+from widealign.experiments import Rates, find
 from widealign.report import interactive, printed
 from widealign.report.curves import as_csv, axes, study_axes
 from widealign.report.drawing import updates
@@ -52,16 +52,17 @@ def test_an_axis_with_a_word_on_it_has_categories(make_contents):
     assert axis["type"] == "category"
 
 
-def test_theory_has_its_fitted_law(make_contents):
+def test_theory_has_its_fitted_law():
     study = {
         "widths": [10, 100],
-        "series": {"a": {"mean": [1.0, 0.1], "spread": [0.1, 0.01]}},
-        "fits": {"a": {"slope": -1.0, "interval": [-1.1, -0.9]}},
+        "series": {"align-ada output": {"mean": [1.0, 0.1], "spread": [0.1, 0.01]}},
+        "fits": {"align-ada output": {"slope": -1.0, "interval": [-1.1, -0.9]}},
     }
-    [panel] = study_axes(study, "")
+    [panel] = study_axes(study, [Rates(title="Output", series={"Align-ada": "align-ada output", "FA": "fa output"})])
     measured, fitted = panel.curves
     assert [point.y for point in fitted.points] == pytest.approx([1.0, 0.1])
-    assert fitted.group == measured.group
+    assert fitted.group == measured.group == "Align-ada"
+    assert (measured.leads, fitted.leads) == (True, False)
 
 
 def test_plotly_gets_a_legend_entry_for_each_group_and_both_colours(make_contents):

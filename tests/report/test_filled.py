@@ -62,8 +62,8 @@ def test_claims_get_verdicts(make_contents):
 
 def test_claims_about_studies(make_contents):
     verdicts = [v for _, v in filled(make_contents, "theory-2", "desk").verdicts]
-    assert [v.outcome for v in verdicts] == ["holds"] * 3
-    assert "measured −0.48" in verdicts[1].because.replace("-", "−")
+    assert [v.outcome for v in verdicts] == ["holds"] * 6
+    assert "measured exponent −0.48" in verdicts[1].because
 
 
 def test_an_experiment_without_runs_has_no_block(make_contents):

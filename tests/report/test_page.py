@@ -14,11 +14,9 @@ WANTED = (("table-6", "paper"), ("figure-6", "desk"), ("table-2", "desk"), ("the
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    from conftest import contents
-
+def page(tmp_path_factory, make_contents):
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_page(contents(*WANTED, drop=lambda config: config.width == 512), path)
+    write_page(make_contents(*WANTED, drop=lambda config: config.width == 512), path)
     return path
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from drive import configs
 
+from widealign.config import RunConfig
 from widealign.sweep.cluster import RayExecutor
 from widealign.sweep.execute import LocalExecutor, execute
 from widealign.sweep.store import Store
@@ -38,6 +39,15 @@ def test_what_fails_is_kept_and_the_rest_goes_on(launcher, make, plan_of):
     assert progress.failed[bad.id] == (bad, "no such data")
     assert seen
     assert set(store.read().finished) == {job.id for job in good}
+
+
+def test_a_task_whose_runs_all_fail_alike_is_given_up(launcher, make, plan_of):
+    bad = [make(seed=seed, fail="no such data") for seed in range(6)]
+    other = RunConfig(task="add", rule="fa", width=8, lr=1.0)
+    progress = execute(plan_of(*bad, other), LocalExecutor(launcher, 1), Store(launcher.store), lambda p: None)
+    assert len(progress.failed) == 6
+    assert progress.finished == [other]
+    assert len(set((launcher.store / "starts.txt").read_text().split())) == 4
 
 
 def test_timing_runs_come_last_and_one_at_a_time(launcher, make, plan_of):

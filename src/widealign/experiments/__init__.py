@@ -5,7 +5,7 @@ from widealign.experiments.claims import Claim, Number, Results, Verdict
 from widealign.experiments.intervals import half_interval
 from widealign.experiments.measures import Measure, Run, thinned
 from widealign.experiments.registry import experiments, find, select
-from widealign.experiments.spec import SCALES, Budget, Experiment, Grid, Job, Line, Panel, Scale
+from widealign.experiments.spec import SCALES, Budget, Experiment, Grid, Job, Line, Panel, Rates, Scale
 from widealign.experiments.study import Study
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Measure",
     "Number",
     "Panel",
+    "Rates",
     "Results",
     "Run",
     "Runs",

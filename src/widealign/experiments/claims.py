@@ -149,16 +149,18 @@ def agrees(share: float = 0.8) -> Check:
     return check
 
 
-def slope_near(key: str, predicted: float, margin: float) -> Check:
-    """The fitted exponent of the width lies within the margin of the predicted one."""
+def slope_near(key: str, predicted: float, margin: float, bound: bool = False) -> Check:
+    """The fitted exponent of the width lies within the margin of the predicted one; under a bound it may be lower."""
 
     def check(results: Results) -> Verdict:
         fit = (results.study or {}).get("fits", {}).get(key)
         if fit is None:
             return Verdict(outcome="not enough runs", because="the study has not been run")
         low, high = fit["interval"]
-        because = f"measured {fit['slope']:.2f} [{low:.2f}, {high:.2f}], predicted {predicted:g}"
-        return _verdict(abs(fit["slope"] - predicted) <= margin, because)
+        off = fit["slope"] - predicted
+        limit = f"at most {predicted:g}" if bound else f"{predicted:g}"
+        because = f"measured exponent {fit['slope']:.2f} [{low:.2f}, {high:.2f}], predicted {limit}".replace("-", "−")
+        return _verdict(off <= margin and (bound or off >= -margin), because)
 
     return check
 

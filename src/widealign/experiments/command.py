@@ -16,6 +16,7 @@ _RULES = "normal last-layer fa dfa align-zero align-ada align-prop usf brsf frsf
 def list_all() -> None:
     """List tables and figures with the runs that each needs, rules and tasks."""
     console = Console()
+    console = console if console.is_terminal else Console(width=160)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("id", no_wrap=True)
     table.add_column("what")

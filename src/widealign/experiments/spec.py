@@ -97,12 +97,21 @@ class Panel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rates:
+    """One set of log-log axes of a theory study: the names of its series, by what the legend calls them."""
+
+    title: str
+    series: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """One table or figure: its grids shown as tables, drawn as panels, or both, and the claims to check.
 
     Attributes:
         about: What is varied and what is held, in a sentence or two.
         studies: Measurements that are not training runs, by scale (the theory's rates, timings).
+        rates: Axes on which a study's series are drawn.
         drawing: True for the drawing of the update rules, which needs no run.
     """
 
@@ -112,6 +121,7 @@ class Experiment:
     tables: tuple[Grid, ...] = ()
     panels: tuple[Panel, ...] = ()
     studies: Mapping[Scale, tuple[Study, ...]] = field(default_factory=dict)
+    rates: tuple[Rates, ...] = ()
     claims: tuple[Claim, ...] = ()
     drawing: bool = False
 

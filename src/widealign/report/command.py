@@ -4,12 +4,11 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 from widealign.errors import UsageError
 from widealign.experiments import Scale
-from widealign.sweep import Store
+from widealign.sweep import Store, console
 
 
 def report(*, store: Path | None = None, out: Path = Path("report.html"), scale: Scale | None = None) -> None:
@@ -21,7 +20,7 @@ def report(*, store: Path | None = None, out: Path = Path("report.html"), scale:
         scale: Show this scale only; every one that has results if not given.
     """
     write_page = _page_writer()
-    console, place = Console(), Store(store or Path(os.environ.get("WIDEALIGN_STORE", "store")))
+    screen, place = console(), Store(store or Path(os.environ.get("WIDEALIGN_STORE", "store")))
     if not place.path.is_dir():
         raise UsageError(
             f"There is no store at {place.path}. `widealign reproduce` makes one; name another by --store."
@@ -30,9 +29,9 @@ def report(*, store: Path | None = None, out: Path = Path("report.html"), scale:
         raise UsageError(f"--out must be a file in a folder that exists; given {out}.")
     contents = place.read()
     for name, damage in contents.damaged.items():
-        console.print(Text(f"left out, damaged: {name}: {damage}", style="yellow"))
+        screen.print(Text(f"left out, damaged: {name}: {damage}", style="yellow"))
     sections = write_page(contents, out, scale)
-    console.print(f"{len(contents.finished)} runs, {len(sections)} tables and figures: {out.resolve()}", soft_wrap=True)
+    screen.print(f"{len(contents.finished)} runs, {len(sections)} tables and figures: {out.resolve()}", soft_wrap=True)
 
 
 def _page_writer() -> Callable[..., Sequence[object]]:

@@ -2,11 +2,11 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from widealign.experiments import Panel
+from widealign.experiments import Panel, Rates
 from widealign.report.filled import Block, FilledCell, FilledGrid
 from widealign.report.palette import DASHES, Ink, ink
 
@@ -190,23 +190,20 @@ def _text(number: float | None) -> str:
     return "" if number is None else f"{number:.6g}"
 
 
-def study_axes(study: Mapping[str, Any], title: str) -> tuple[Axes, ...]:
-    """Log-log curves of a theory study: each series over width, and its fitted power law (dashed)."""
-    curves = []
-    for position, (name, series) in enumerate(study["series"].items()):
-        colour = ink("rule", name, position)
-        points = tuple(
-            Point(x=w, y=m, spread=s) for w, m, s in zip(study["widths"], series["mean"], series["spread"], strict=True)
-        )
-        curves.append(Curve(name=name, group=name, points=points, ink=colour))
-        if fit := study["fits"].get(name):
-            middle = len(points) // 2
-            anchor = points[middle]
-            line = tuple(Point(x=w, y=anchor.y * (w / float(anchor.x)) ** fit["slope"]) for w in study["widths"])
-            slope = f"{name}, slope {fit['slope']:.2f}"
-            curves.append(Curve(name=slope, group=name, points=line, ink=colour, dash="dash", leads=False))
-    drawn = Axes(
-        title=title,
+def study_axes(study: Mapping[str, Any], rates: Sequence[Rates]) -> tuple[Axes, ...]:
+    """Log-log curves of a theory study: its series over width, each with its fitted power law (dashed)."""
+    return tuple(_rates(study, panel) for panel in rates)
+
+
+def _rates(study: Mapping[str, Any], panel: Rates) -> Axes:
+    present = {name: key for name, key in panel.series.items() if key in study["series"]}
+    curves = [
+        curve
+        for position, (name, key) in enumerate(present.items())
+        for curve in _with_fit(study, name, key, ink("rule", key.split()[0], position))
+    ]
+    return Axes(
+        title=panel.title,
         x_title="width",
         y_title=study.get("quantity", "difference"),
         curves=tuple(curves),
@@ -215,4 +212,16 @@ def study_axes(study: Mapping[str, Any], title: str) -> tuple[Axes, ...]:
         log_y=True,
         ticks=tuple(study["widths"]),
     )
-    return (drawn,)
+
+
+def _with_fit(study: Mapping[str, Any], name: str, key: str, colour: Ink) -> Iterator[Curve]:
+    widths, series = study["widths"], study["series"][key]
+    points = tuple(
+        Point(x=width, y=mean, spread=spread)
+        for width, mean, spread in zip(widths, series["mean"], series["spread"], strict=True)
+    )
+    yield Curve(name=name, group=name, points=points, ink=colour)
+    slope = study["fits"][key]["slope"]
+    anchor, middle = points[len(points) // 2].y, widths[len(widths) // 2]
+    line = tuple(Point(x=width, y=anchor * (width / middle) ** slope) for width in widths)
+    yield Curve(name=f"{name}, exponent {slope:.2f}", group=name, points=line, ink=colour, dash="dash", leads=False)

@@ -82,7 +82,8 @@ def _write(stem: Path, ending: str, text: str, label: str) -> tuple[str, str]:
 def _panels(block: Block) -> tuple[Axes, ...]:
     studies = [record.result["study"] for record in block.studies]
     theory = [study for study in studies if "series" in study]
-    return (*curves.axes(block), *(axes for study in theory for axes in curves.study_axes(study, "")))
+    drawn = (axes for study in theory for axes in curves.study_axes(study, block.experiment.rates))
+    return (*curves.axes(block), *drawn)
 
 
 def _figure(block: Block, panels: Sequence[Axes]) -> Figure | None:

@@ -2,6 +2,6 @@
 
 from widealign.sweep.record import Record
 from widealign.sweep.store import Contents, Store
-from widealign.sweep.words import duration, label
+from widealign.sweep.words import console, duration, label
 
-__all__ = ["Contents", "Record", "Store", "duration", "label"]
+__all__ = ["Contents", "Record", "Store", "console", "duration", "label"]

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,13 @@ _WIDEST = 32
 _IMAGES = 100
 
 
-def calibrated(store: Store, finished: Iterable[Record], jobs: Sequence[Job], launcher: Launcher) -> Clock:
+def calibrated(
+    store: Store,
+    finished: Iterable[Record],
+    jobs: Sequence[Job],
+    launcher: Launcher,
+    tell: Callable[[str], object] = lambda words: None,
+) -> Clock:
     """A clock for the jobs: finished runs first, then what was measured before, then one short run of each task.
 
     A short run is thrown away; its time is kept in the store's calibration.json.
@@ -28,6 +34,7 @@ def calibrated(store: Store, finished: Iterable[Record], jobs: Sequence[Job], la
     missing = {config.task: config for config in configs if config.task not in rates}
     if not missing:
         return Clock(rates)
+    tell(f"Measuring a few steps of {', '.join(missing)} for the estimate …")
     measured = {task: _measure(config, launcher) for task, config in missing.items()}
     rates |= {task: rate for task, rate in measured.items() if rate}
     store.path.mkdir(parents=True, exist_ok=True)

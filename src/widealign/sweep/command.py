@@ -21,6 +21,7 @@ from widealign.sweep.plan import Plan, plan, wanted
 from widealign.sweep.runners import DataAccess
 from widealign.sweep.say import print_plan, print_runs
 from widealign.sweep.store import Store
+from widealign.sweep.words import console
 
 _STOPPED = 130
 
@@ -58,7 +59,7 @@ def reproduce(
         allow_unverified: Take data files that are not the official ones.
         dry_run: Print the plan and its time, and do nothing.
     """
-    console, place = Console(), Store(store or default_store())
+    screen, place = console(), Store(store or default_store())
     experiments, wanted_only = select(ids), parse_only(only)
     _require(workers=workers, seeds=seeds)
     workers = workers or os.cpu_count() or 1
@@ -66,16 +67,16 @@ def reproduce(
     launcher = Launcher(store=place.path.resolve(), data=data)
     contents = place.read()
     missing = [job for job in wanted(experiments, scale, seeds, wanted_only) if job.id not in contents.finished]
-    clock = calibrated(place, contents.finished.values(), missing, launcher)
+    clock = calibrated(place, contents.finished.values(), missing, launcher, tell=screen.print)
     todo = plan(experiments, scale, contents, clock, seeds=seeds, only=wanted_only)
-    print_plan(console, experiments, scale, todo, workers)
+    print_plan(screen, experiments, scale, todo, workers)
     if dry_run or not todo.todo:
         return
-    _set_aside_damage(console, place, todo)
+    _set_aside_damage(screen, place, todo)
     executor: Executor = RayExecutor(launcher, ray, workers) if ray else LocalExecutor(launcher, workers)
-    with LivePicture(console, place, executor.limit) as picture:
+    with LivePicture(screen, place, executor.limit) as picture:
         progress = execute(todo, executor, place, picture)
-    _conclude(console, progress, place)
+    _conclude(screen, progress, place)
 
 
 def _require(**numbers: int | None) -> None:
@@ -88,17 +89,17 @@ def _require(**numbers: int | None) -> None:
         raise UsageError("; ".join(bad) + ".")
 
 
-def _set_aside_damage(console: Console, store: Store, todo: Plan) -> None:
+def _set_aside_damage(screen: Console, store: Store, todo: Plan) -> None:
     for job in todo.todo:
         if job.id in todo.damaged and (kept := store.set_aside(job)):
-            console.print(Text(f"{job.id}: the damaged folder is kept as {kept}", style="yellow"))
+            screen.print(Text(f"{job.id}: the damaged folder is kept as {kept}", style="yellow"))
 
 
-def _conclude(console: Console, progress: Progress, store: Store) -> None:
+def _conclude(screen: Console, progress: Progress, store: Store) -> None:
     if progress.stopped:
-        console.print("Stopped; what was running is saved. The same command goes on from here.")
+        screen.print("Stopped; what was running is saved. The same command goes on from here.")
         sys.exit(_STOPPED)
-    console.print(f"{len(progress.finished)} runs done. `widealign report --store {store.path}` makes the page.")
+    screen.print(f"{len(progress.finished)} runs done. `widealign report --store {store.path}` makes the page.")
     if progress.failed:
         reasons = Counter(message for _, message in progress.failed.values())
         most = "; ".join(f"{count} × {message}" for message, count in reasons.most_common(3))
@@ -120,13 +121,13 @@ def runs(
         status: finished, diverged, failed, unfinished or damaged.
         pack: Keep the listed finished runs in one small file, which a store can hold in place of their folders.
     """
-    console, place, chosen = Console(), Store(store or default_store()), parse_only(only)
+    screen, place, chosen = console(), Store(store or default_store()), parse_only(only)
     if status not in (None, "finished", "diverged", "failed", "unfinished", "damaged"):
         raise UsageError(f"--status must be finished, diverged, failed, unfinished or damaged; given {status!r}.")
     contents = place.read()
     records = [r for r in contents.finished.values() if chosen(r.job) and status in (None, r.result["status"])]
     if pack is not None:
         target = pack if pack.name.endswith(SUFFIX) else pack.with_name(pack.name + SUFFIX)
-        console.print(f"{write_pack(target, records)} runs packed in {target}.")
+        screen.print(f"{write_pack(target, records)} runs packed in {target}.")
         return
-    print_runs(console, place, contents, records, status if only is None else "finished")
+    print_runs(screen, place, contents, records, status if only is None else "finished")

@@ -1,12 +1,13 @@
 """Carrying a plan out: so many jobs at a time, each in a process of its own; what fails is kept, the rest goes on."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from widealign.config import RunConfig
 from widealign.experiments import Job
 from widealign.sweep.launch import Launcher, Outcome, Worker
 from widealign.sweep.plan import Plan
@@ -14,6 +15,7 @@ from widealign.sweep.record import DamagedRun, read_record
 from widealign.sweep.store import Store
 
 _PATIENCE = 2.0
+_ENOUGH = 3
 
 
 class Executor(Protocol):
@@ -91,6 +93,7 @@ def _phase(jobs: Sequence[Job], executor: Executor, limit: int, store: Store, pr
         done, _ = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
         for future in done:
             _settle(futures.pop(future), future.result(), progress)
+            _give_up_hopeless(queue, progress)
         if not queue and not futures and progress.elsewhere:
             queue.extend(_still_missing(store, progress))
         watch(progress)
@@ -107,6 +110,15 @@ def _settle(job: Job, outcome: Outcome, progress: Progress) -> None:
         progress.elsewhere[job.id] = job
     else:
         raise KeyboardInterrupt
+
+
+def _give_up_hopeless(queue: deque[Job], progress: Progress) -> None:
+    """Missing data fail every run of a task with the same words: after three, the rest is not tried."""
+    words = Counter((job.task, message) for job, message in progress.failed.values() if isinstance(job, RunConfig))
+    hopeless = {task: message for (task, message), count in words.items() if count >= _ENOUGH}
+    for job in [job for job in queue if isinstance(job, RunConfig) and job.task in hopeless]:
+        queue.remove(job)
+        progress.failed[job.id] = (job, hopeless[job.task])
 
 
 def _still_missing(store: Store, progress: Progress) -> list[Job]:

@@ -1,8 +1,16 @@
-"""Jobs and times in words."""
+"""Jobs and times in words, and where they are printed."""
 
 from datetime import timedelta
 
+from rich.console import Console
+
 from widealign.experiments import Job, Study
+
+
+def console() -> Console:
+    """The terminal; where there is none, lines are as long as they need to be."""
+    found = Console()
+    return found if found.is_terminal else Console(width=250)
 
 
 def label(job: Job) -> str:

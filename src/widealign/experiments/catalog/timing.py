@@ -4,7 +4,7 @@ from widealign.experiments.catalog.shared import CIFAR
 from widealign.experiments.claims import Claim, below
 from widealign.experiments.measures import SECONDS
 from widealign.experiments.rows import rules, widths
-from widealign.experiments.spec import Budget, Experiment, Grid, Panel
+from widealign.experiments.spec import SCALES, Budget, Experiment, Grid, Panel
 from widealign.experiments.study import Study
 
 FIFTEEN = tuple(range(99, 114))
@@ -41,9 +41,5 @@ SPEED_1 = Experiment(
     id="speed-1",
     title="Time of a step against backprop",
     about="Every rule on four networks, timed in turn with backprop in one process; the floor is the least possible.",
-    studies={
-        "smoke": (Study(kind="speed", options={"quick": True}),),
-        "desk": (Study(kind="speed", options={"quick": False}),),
-        "paper": (Study(kind="speed", options={"quick": False}),),
-    },
+    studies={scale: (Study(kind="speed", options={"quick": scale == "smoke"}),) for scale in SCALES},
 )
