@@ -12,7 +12,7 @@ from widealign.errors import WidealignError
 
 _COMMANDS = {
     "train": ("widealign.train.command:train", "Train one network by one rule."),
-    "align": ("widealign.alignment.command:align", "Train by backprop beside its companion; log alignment scores."),
+    "align": ("widealign.train.align:align", "Train by backprop beside its companion; log alignment scores."),
     "list": ("widealign.experiments.command:list_all", "List tables, figures, rules and tasks."),
     "reproduce": ("widealign.sweep.command:reproduce", "Make tables and figures of the paper, and our own."),
     "runs": ("widealign.sweep.command:runs", "List the runs of a store."),

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from widealign.alignment import AlignmentObserver
 from widealign.config import RunConfig
 from widealign.errors import UsageError
 from widealign.train import checkpoint, metrics, record
@@ -61,7 +62,7 @@ def run(
         config: what to train; settings left open are filled in by `resolve`.
         out: the run's folder; made if needed.
         options: how to carry it out; `Options()` by default.
-        observers: makes those who watch the run, from its trial.
+        observers: makes those who watch the run, from its trial; by default what `config.alignment` asks for.
 
     Raises:
         UsageError: the settings are impossible, or the folder holds another run, or an unfinished one without `resume`.
@@ -85,7 +86,7 @@ def run(
                 config, device=device, data_dir=options.data_dir, allow_unverified=options.allow_unverified
             )
             _describe(out, {**record.settings(config, device=device, threads=threads), **prepared.description}, stored)
-            return _Session(config, out, options, prepared, observers, stop).result()
+            return _Session(config, out, options, prepared, observers or _observers(config), stop).result()
 
 
 class _Session:
@@ -184,6 +185,18 @@ class _Session:
             f"stopped after step {loop.step} (epoch {loop.epoch + 1} of {loop.trial.epochs}), everything is saved in "
             f"{self.out}: the same command with --resume goes on from here"
         )
+
+
+def _observers(config: RunConfig) -> Observers | None:
+    """With `alignment`, the companion that alignment is measured against."""
+    if not config.alignment:
+        return None
+
+    def beside(trial: Trial) -> list[Observer]:
+        as_scripts = config.protocol == "paper"
+        return [AlignmentObserver(trial.learner, trial.optimizer, seed=config.seed, as_scripts=as_scripts)]
+
+    return beside
 
 
 def _machine(config: RunConfig, stored: dict[str, Any] | None) -> tuple[torch.device, int]:
