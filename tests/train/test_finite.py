@@ -35,15 +35,16 @@ def _with_bad_example(step: int) -> object:
 
 
 @pytest.mark.parametrize("look_every", [1, 3])
-def test_a_loss_that_is_not_finite_names_step_epoch_and_layer(look_every):
-    error, losses = _broken(_with_bad_example(3), look_every)
+@pytest.mark.parametrize("step", [2, 3])
+def test_a_loss_that_is_not_finite_names_step_epoch_and_layer(look_every, step):
+    error, losses = _broken(_with_bad_example(step), look_every)
     assert isinstance(error, Diverged)
     assert error.exit_code == 3
-    assert (error.breakdown.step, error.breakdown.epoch, error.breakdown.what) == (3, 1, "loss")
+    assert (error.breakdown.step, error.breakdown.epoch, error.breakdown.what) == (step, 1, "loss")
     assert error.breakdown.layer == "0"
-    assert str(error) == "the loss is not finite at step 3 (epoch 1) in layer 0"
+    assert str(error) == f"the loss is not finite at step {step} (epoch 1) in layer 0"
     told = losses + list(error.losses)
-    assert len(told) == 3
+    assert len(told) == step
     assert not math.isfinite(told[-1])
     assert all(math.isfinite(loss) for loss in told[:-1])
 
