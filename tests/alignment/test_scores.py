@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from widealign.alignment import Images, as_matrix, score, score_permuted, score_probe
+from widealign.alignment import Images, as_matrix, score, score_permuted, score_probe, score_sketched
 from widealign.errors import Diverged, UsageError
 
 SHAPES = st.one_of(
@@ -140,3 +140,15 @@ def _seconds(work: object) -> float:
     begin = time.perf_counter()
     work()  # type: ignore[operator]
     return time.perf_counter() - begin
+
+
+@pytest.mark.quick
+def test_the_sketch_holds_nearly_all_of_the_score_of_learned_changes() -> None:
+    """Changes as training makes them: a few strong directions, in part shared, and a weak rest."""
+    generator = torch.Generator().manual_seed(0)
+    shared, own = torch.randn(6, 300, generator=generator), torch.randn(6, 300, generator=generator)
+    a, b = (torch.randn(200, 6, generator=generator) @ (shared + k * own) for k in (0.0, 0.7))
+    a, b = a + 0.05 * torch.randn(200, 300, generator=generator), b + 0.05 * torch.randn(200, 300, generator=generator)
+    assert 0.3 < score(a, b) < 0.95
+    assert score_sketched(a, b, rank=8) == pytest.approx(score(a, b), abs=2e-3)
+    assert score_sketched(a[:10], b[:10]) == score(a[:10], b[:10])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from widealign.alignment.permuted import Baseline, score_permuted
     from widealign.alignment.probes import Estimate, Images, score_probe
     from widealign.alignment.regimes import Regime, regime
-    from widealign.alignment.scores import as_matrix, score
+    from widealign.alignment.scores import as_matrix, score, score_sketched
     from widealign.alignment.weightings import gamma, integrated_error, layer_facts, q_descent, sigma
 
 _HOME = {
@@ -37,6 +37,7 @@ _HOME = {
     "score": "scores",
     "score_permuted": "permuted",
     "score_probe": "probes",
+    "score_sketched": "scores",
     "sigma": "weightings",
 }
 
@@ -59,6 +60,7 @@ __all__ = [
     "score",
     "score_permuted",
     "score_probe",
+    "score_sketched",
     "sigma",
 ]
 

@@ -46,7 +46,8 @@ class Companion:
         if not self.parameters:
             raise UsageError("A companion needs a model with parameters that learn; this one has none.")
         self.low_precision = low_precision
-        self.initial = {name: self._frozen(p) for name, p in self.parameters.items()}
+        self.initial = {name: p.detach().clone() for name, p in self.parameters.items()}
+        self._leaves = self._frozen()
         self.weights = {name: p.detach().clone() for name, p in self.parameters.items()}
         self._follower = Follower(optimizer, self.parameters, self.weights)
         self.capture = Capture(learner)
@@ -74,20 +75,20 @@ class Companion:
 
     def changes(self) -> dict[str, Tensor]:
         """ΔW* = W* - W(0) of every parameter, by name."""
-        return {name: weight - self.initial[name].detach() for name, weight in self.weights.items()}
+        return {name: weight - self.initial[name] for name, weight in self.weights.items()}
 
     def learned(self) -> dict[str, Tensor]:
         """ΔW = W(t) - W(0) of every parameter, by name."""
-        return {name: p.detach() - self.initial[name].detach() for name, p in self.parameters.items()}
+        return {name: p.detach() - self.initial[name] for name, p in self.parameters.items()}
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The initial network's output; it has a gradient graph to `initial`."""
+        """The initial network's output, with a gradient graph to its own copy of the initial weights."""
         if not self.low_precision:
-            return replay(self.model, self.initial, args, kwargs)
+            return replay(self.model, self._leaves, args, kwargs)
         args, kwargs = tree_map(_channels_last, (args, kwargs))
         device = next(iter(self.initial.values())).device.type
         with torch.autocast(device, torch.bfloat16):
-            return replay(self.model, self.initial, args, kwargs)
+            return replay(self.model, self._leaves, args, kwargs)
 
     def close(self) -> None:
         """Take the hooks off the learner."""
@@ -95,7 +96,7 @@ class Companion:
 
     def state_dict(self) -> dict[str, Any]:
         """W(0), W* and the optimizer's state: tensors and plain values only."""
-        initial = {name: tensor.detach().clone() for name, tensor in self.initial.items()}
+        initial = {name: tensor.clone() for name, tensor in self.initial.items()}
         weights = {name: tensor.clone() for name, tensor in self.weights.items()}
         return {"initial": initial, "weights": weights, "optimizer": self._follower.optimizer.state_dict()}
 
@@ -110,24 +111,27 @@ class Companion:
             for name in self.initial:
                 self.initial[name].copy_(state["initial"][name])
                 self.weights[name].copy_(state["weights"][name])
+        self._leaves = self._frozen()
         self._follower.optimizer.load_state_dict(state["optimizer"])
 
-    def _frozen(self, parameter: Tensor) -> Tensor:
-        copy = parameter.detach().clone()
-        return (_channels_last(copy) if self.low_precision else copy).requires_grad_()
+    def _frozen(self) -> dict[str, Tensor]:
+        """What the frozen pass computes with. Rounding the constant weights once saves doing so in every step."""
+        leaves = {name: tensor.detach() for name, tensor in self.initial.items()}
+        if self.low_precision:
+            leaves = {n: _channels_last(t.bfloat16()) if t.ndim > 1 else t for n, t in leaves.items()}
+        return {name: leaf.requires_grad_() for name, leaf in leaves.items()}
 
     def _accumulate(self, taught: Taught) -> None:
         given, errors = taught
         with torch.enable_grad(), given.replayed:
             outputs = [leaf for leaf in signals(self.forward(*given.args, **given.kwargs)) if leaf.requires_grad]
         pairs = [(out, e.to(out)) for out, e in zip(outputs, errors, strict=True) if e is not None]
-        names = list(self.initial)
         gradients = torch.autograd.grad(
-            [out for out, _ in pairs], [self.initial[n] for n in names], [e for _, e in pairs], allow_unused=True
+            [out for out, _ in pairs], list(self._leaves.values()), [e for _, e in pairs], allow_unused=True
         )
-        for name, gradient in zip(names, gradients, strict=True):
-            target = self.weights[name]
+        for target, gradient in zip(self.weights.values(), gradients, strict=True):
             if gradient is not None:
+                gradient = gradient.to(target)
                 target.grad = gradient if target.grad is None else target.grad + gradient
 
 

@@ -36,9 +36,8 @@ def angle(a: Tensor, b: Tensor) -> float:
 
 def relative_change(now: Tensor, then: Tensor) -> float:
     """‖now - then‖ / ‖then‖ in Frobenius norm."""
-    size = then.detach().double().norm()
-    change = (now.detach().double() - then.detach().double()).norm()
-    return (change / size).item() if size > 0 else math.nan
+    size = then.detach().norm()
+    return ((now.detach() - then.detach()).norm() / size).item() if size > 0 else math.nan
 
 
 def feedback_of(learner: nn.Module) -> dict[str, Tensor]:

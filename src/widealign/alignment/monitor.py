@@ -18,10 +18,12 @@ from widealign.alignment.directions import backprop_gradients
 from widealign.alignment.drifting import drift
 from widealign.alignment.layers import angle, cosine, feedback_of, measured, relative_change, site_of
 from widealign.alignment.regimes import Regime, regime
-from widealign.alignment.scores import score
+from widealign.alignment.scores import as_matrix, score, score_sketched
 from widealign.errors import UsageError
 
 Record = dict[str, Any]
+
+_EXACT_UP_TO = 2**24
 
 
 class AlignmentMonitor:
@@ -36,7 +38,8 @@ class AlignmentMonitor:
             optimizer.step()
 
     Every `every` steps, for each weight matrix or kernel l (counted from 1): `score` (equation 13) and `weight_change`
-    ‖ΔW‖ / ‖W(0)‖. Every `drift_every` steps, which takes passes of its own, also `activity_change` and
+    ‖ΔW‖ / ‖W(0)‖; weights too large for it (in every step, from about 256 × 256) get `score_sketched`.
+    Every `drift_every` steps, which takes passes of its own, also `activity_change` and
     `jacobian_change` of its site, `cosine` of the rule's update with backpropagation's, and `angle` (degrees) between
     the weights and the feedback that stands for them, for rules that have such feedback.
 
@@ -136,7 +139,8 @@ class AlignmentMonitor:
             record: Record = {"kind": "alignment", "step": self.steps, "layer": layer, "name": name}
             with warnings.catch_warnings():  # a layer that has not moved yet is nan in the record; once a run is enough
                 warnings.simplefilter("ignore" if self.steps > self.every else "default", RuntimeWarning)
-                record["score"] = score(learned[name], changes[name], layer=name)
+                measure = score if _cost(weight) <= _EXACT_UP_TO * self.every else score_sketched
+                record["score"] = measure(learned[name], changes[name], layer=name)
             record["weight_change"] = relative_change(weight, initial)
             records.append({**record, **extra.get(name, {})})
         return records
@@ -175,6 +179,12 @@ class AlignmentMonitor:
             for key, value in plain.items():
                 if isinstance(value, float):
                     self._writer.add_scalar(f"alignment/{record['name']}/{key}", value, self.steps)
+
+
+def _cost(weight: Tensor) -> int:
+    """Multiplications of the exact score, up to a factor."""
+    out, fan_in = as_matrix(weight).shape
+    return out * fan_in * min(out, fan_in)
 
 
 def _after_updates(monitor: AlignmentMonitor, optimizer: Optimizer | None) -> Callable[[], Any]:
