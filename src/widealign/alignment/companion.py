@@ -32,7 +32,7 @@ class Companion:
         >>> model = nn.Linear(3, 2)
         >>> companion = Companion(model)
         >>> model(torch.randn(5, 3)).square().mean().backward()
-        >>> companion.step()
+        >>> _ = companion.step()
         >>> sorted(companion.changes())
         ['bias', 'weight']
     """

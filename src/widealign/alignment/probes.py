@@ -64,6 +64,7 @@ def score_probe(
         The estimate and its standard error (jackknife over rounds).
 
     Example:
+        >>> from widealign.alignment import score
         >>> a, b = torch.randn(16, 9), torch.randn(16, 9)
         >>> estimate = score_probe(a, b, generator=torch.Generator().manual_seed(0))
         >>> abs(estimate.value - score(a, b)) < 5 * estimate.error

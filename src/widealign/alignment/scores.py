@@ -42,7 +42,7 @@ def score(delta_w: Tensor, delta_w_star: Tensor, *, layer: str = "") -> float:
 
     Example:
         >>> change = torch.randn(16, 9)
-        >>> score(change, 3 * change)
+        >>> round(score(change, 3 * change), 12)
         1.0
         >>> score(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]))  # different inputs have been learned from
         0.0
