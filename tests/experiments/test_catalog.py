@@ -30,7 +30,7 @@ TABLES = {
 
 
 def test_there_is_one_spec_for_each():
-    assert list(experiments()) == WANTED
+    assert [name for name in experiments() if name in WANTED] == WANTED
 
 
 @pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.id)
@@ -51,6 +51,8 @@ def test_expands_to_distinct_runs(experiment, scale):
 
 @pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.id)
 def test_smoke_is_small(experiment):
+    if not experiment.in_all:
+        pytest.skip("a demonstration has one size")
     runs = [job for job in jobs(experiment, "smoke") if not isinstance(job, Study)]
     assert len(runs) <= 72
     assert all(job.epochs <= 5 and job.width <= 16 for job in runs)
@@ -105,7 +107,9 @@ def test_unknown_ids_are_told_what_there_is():
 
 
 def test_all_is_every_one_and_names_count_once():
-    assert [experiment.id for experiment in select(("all", "table-1"))] == WANTED
+    chosen = [experiment.id for experiment in select(("all", "table-1"))]
+    assert chosen == [experiment.id for experiment in ALL if experiment.in_all]
+    assert set(WANTED) <= set(chosen)
 
 
 def test_no_torch():

@@ -56,6 +56,17 @@ def test_with_several_seeds_a_difference_within_the_noise_decides_nothing():
     assert leads("a", "b")(results(spread=0.1, a=[0, 5.0], b=[0, 5.5])).outcome == "does not hold"
 
 
+def test_a_change_within_the_tolerance_decides_nothing():
+    def single(mean: float) -> Number:
+        return Number(mean=mean, tolerance=2.0)
+
+    numbers = {("a", "8"): single(1), ("a", "64"): single(2.5), ("b", "8"): single(4), ("b", "64"): single(4)}
+    close = Results(columns=("8", "64"), numbers=numbers)
+    for check in (rises("a"), falls("a"), gap_narrows("a", to="b"), leads("b", "a")):
+        assert check(close).outcome == "not enough runs"
+        assert "noise" in check(close).because
+
+
 def test_agreement_is_a_share_of_cells():
     cells = (("a at 8", 0.5, 2.0), ("b at 8", -1.0, 2.0), ("c at 8", 3.0, 2.0))
     assert agrees(0.6)(Results(differences=cells)).outcome == "holds"

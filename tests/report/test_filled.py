@@ -60,6 +60,10 @@ def test_claims_get_verdicts(make_contents):
     assert {verdict.outcome for _, verdict in none.verdicts[:3]} == {"not enough runs"}
 
 
+def test_smoke_scale_decides_no_claim(make_contents):
+    assert {v.outcome for _, v in filled(make_contents, scale="smoke").verdicts} == {"not enough runs"}
+
+
 def test_claims_about_studies(make_contents):
     verdicts = [v for _, v in filled(make_contents, "theory-2", "desk").verdicts]
     assert [v.outcome for v in verdicts] == ["holds"] * 6

@@ -14,10 +14,10 @@ HERE = Path(__file__).parent
 def make():
     """A configuration that the fake runner does in no time."""
 
-    def config(
-        width: int = 8, lr: float = 1.0, seed: int = 99, epochs: int = 2, rule: str = "fa", **wishes
-    ) -> RunConfig:
-        return RunConfig(task="digits", rule=rule, width=width, lr=lr, seed=seed, epochs=epochs, rule_options=wishes)
+    def config(width: int = 8, lr: float = 1.0, seed: int = 99, epochs: int = 2, **wishes) -> RunConfig:
+        other = {name: wishes.pop(name) for name in ("rule", "alignment", "log_steps") if name in wishes}
+        settings = {"task": "digits", "rule": "fa", "width": width, "lr": lr, "seed": seed, "epochs": epochs, **other}
+        return RunConfig(**settings, rule_options=wishes)
 
     return config
 

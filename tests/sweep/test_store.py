@@ -84,6 +84,12 @@ def test_damage_is_named(tmp_path, finished, name, content, what):
     assert not contents.finished
 
 
+@pytest.mark.parametrize("settings", [{"alignment": True}, {"log_steps": True}])
+def test_lines_that_were_asked_for_must_be_there(tmp_path, finished, settings):
+    folder = finished(**settings)
+    assert "which job.json asks for" in Store(tmp_path).read().damaged[folder.name]
+
+
 def test_a_folder_that_holds_another_run_is_damaged(tmp_path, finished):
     one, other = finished(), finished(lr=2.0)
     (one / "job.json").write_bytes((other / "job.json").read_bytes())

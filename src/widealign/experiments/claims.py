@@ -108,7 +108,8 @@ def gap_narrows(row: str, to: str) -> Check:
         first, last = (
             abs(results.numbers[to, c].mean - results.numbers[row, c].mean) for c in (columns[0], columns[-1])
         )
-        return _verdict(last < first, f"the gap is {first:.3g} at {columns[0]} and {last:.3g} at {columns[-1]}")
+        because = f"the gap is {first:.3g} at {columns[0]} and {last:.3g} at {columns[-1]}"
+        return _trusted(first - last, results.numbers[row, columns[-1]].tolerance, because)
 
     return check
 
@@ -129,7 +130,8 @@ def _trend(rows: Sequence[str], sign: int) -> Check:
         if len(columns) < 2:
             return _missing(rows, "in two columns")
         first, last = (fmean(results.numbers[row, c].mean for row in rows) for c in (columns[0], columns[-1]))
-        return _verdict(sign * (last - first) > 0, f"{first:.3g} at {columns[0]}, {last:.3g} at {columns[-1]}")
+        because = f"{first:.3g} at {columns[0]}, {last:.3g} at {columns[-1]}"
+        return _trusted(sign * (last - first), results.numbers[rows[0], columns[-1]].tolerance, because)
 
     return check
 
@@ -143,7 +145,9 @@ def agrees(share: float = 0.8) -> Check:
             return Verdict(outcome="not enough runs", because="no finished cell has the paper's own settings")
         close = sum(abs(difference) <= tolerance for _, difference, tolerance in cells)
         name, worst, _ = max(cells, key=lambda cell: abs(cell[1]) / cell[2])
-        because = f"{close} of {len(cells)} cells agree; the farthest, {name}, is off by {worst:+.3g}"
+        because = f"{close} of {len(cells)} cells agree; the farthest, {name}, is off by {worst:+.3g}".replace(
+            " -", " −"
+        )
         return _verdict(close >= share * len(cells), because)
 
     return check
@@ -172,10 +176,17 @@ def _compare(results: Results, row: str, other: str, column: str, sign: int = 1)
     noise = difference_interval((a.spread, a.seeds), (b.spread, b.seeds))
     if noise is None:
         noise, because = max(a.tolerance, b.tolerance), f"{because}, one seed"
-    because = f"{because}; difference {a.mean - b.mean:+.3g} ± {noise:.2g}"
+    because = f"{because}; difference {a.mean - b.mean:+.3g} ± {noise:.2g}".replace(" -", " −")
     if abs(a.mean - b.mean) < noise:
         return Verdict(outcome="not enough runs", because=f"{because}, within the noise")
     return _verdict(sign * (a.mean - b.mean) > 0, because)
+
+
+def _trusted(gain: float, tolerance: float, because: str) -> Verdict:
+    """A change that is no larger than the tolerance of one cell decides nothing."""
+    if abs(gain) <= tolerance:
+        return Verdict(outcome="not enough runs", because=f"{because}, within the noise")
+    return _verdict(gain > 0, because)
 
 
 def _verdict(truth: bool, because: str) -> Verdict:

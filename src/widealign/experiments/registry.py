@@ -45,5 +45,6 @@ def select(ids: tuple[str, ...]) -> tuple[Experiment, ...]:
     """The named experiments, each once; `all` is every one."""
     if not ids:
         raise UsageError(f"Name at least one experiment, or all. There are: {', '.join(experiments())}.")
-    named = [spec for name in ids for spec in (experiments().values() if name == "all" else (find(name),))]
+    every = [spec for spec in experiments().values() if spec.in_all]
+    named = [spec for name in ids for spec in (every if name == "all" else (find(name),))]
     return tuple({spec.id: spec for spec in named}.values())

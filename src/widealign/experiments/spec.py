@@ -113,6 +113,7 @@ class Experiment:
         studies: Measurements that are not training runs, by scale (the theory's rates, timings).
         rates: Axes on which a study's series are drawn.
         drawing: True for the drawing of the update rules, which needs no run.
+        in_all: Whether `all` means this one too, at its three scales; False for a demonstration.
     """
 
     id: str
@@ -124,6 +125,7 @@ class Experiment:
     rates: tuple[Rates, ...] = ()
     claims: tuple[Claim, ...] = ()
     drawing: bool = False
+    in_all: bool = True
 
     @property
     def grids(self) -> tuple[Grid, ...]:

@@ -22,6 +22,7 @@ from widealign.experiments import (
 from widealign.sweep import Contents, Record
 
 Agreement = Literal["agrees", "near", "differs", ""]
+_TOO_SMALL = Verdict(outcome="not enough runs", because="smoke scale shows that everything runs, and no more")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +108,7 @@ def _block(experiment: Experiment, scale: Scale, contents: Contents) -> Block:
     wanted = jobs(experiment, scale)
     studies = tuple(contents.finished[s.id] for s in experiment.studies.get(scale, ()) if s.id in contents.finished)
     grids = {grid.name: _fill(grid, scale, contents) for grid in experiment.grids}
+    too_small = scale == "smoke" and experiment.in_all and not experiment.studies
     return Block(
         experiment=experiment,
         scale=scale,
@@ -114,7 +116,10 @@ def _block(experiment: Experiment, scale: Scale, contents: Contents) -> Block:
         studies=studies,
         finished=frozenset(job.id for job in wanted if job.id in contents.finished),
         planned=len(wanted),
-        verdicts=tuple((claim, _check(claim, experiment, grids, studies)) for claim in experiment.claims),
+        verdicts=tuple(
+            (claim, _TOO_SMALL if too_small else _check(claim, experiment, grids, studies))
+            for claim in experiment.claims
+        ),
     )
 
 

@@ -42,7 +42,7 @@ def write_page(contents: Contents, out: Path, only: Scale | None = None) -> tupl
         for experiment, some in found
         if some
     )
-    missing = tuple((experiment, _name(experiment)) for experiment, some in found if not some)
+    missing = tuple((experiment, _name(experiment)) for experiment, some in found if not some and experiment.in_all)
     html = _template().render(
         sections=sections,
         missing=missing,
@@ -61,7 +61,8 @@ def _name(experiment: Experiment) -> str:
 
 
 def _scales(sections: tuple[Section, ...]) -> tuple[str, ...]:
-    seen = {block.scale for section in sections if not section.experiment.drawing for block in section.blocks}
+    scaled = [section for section in sections if section.experiment.in_all and not section.experiment.drawing]
+    seen = {block.scale for section in scaled for block in section.blocks}
     return tuple(scale for scale in ("paper", "desk", "smoke") if scale in seen)
 
 

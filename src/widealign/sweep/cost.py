@@ -12,6 +12,7 @@ from widealign.sweep.record import Record
 START_UP = 3.0
 _UNSEEN = 1e-10  # seconds for one unit of work on a slow core, until something has been measured
 _STUDY = {"smoke": 30.0, "desk": 300.0, "paper": 1800.0}
+_REAL_TEST_SET = 10_000
 _PASSES = {"last-layer": 1.3, "dfa": 2.3, "align-zero": 4.0, "align-ada": 4.0, "align-prop": 3.2}
 
 
@@ -45,6 +46,8 @@ def work(config: RunConfig) -> float:
     size = _SIZES[config.task]
     examples = min(config.data_limit or size.train, size.train)
     evaluated = min(examples, size.evaluated) if config.data_limit else size.evaluated
+    if config.protocol == "sound":
+        evaluated = _REAL_TEST_SET + examples
     passes = _PASSES.get(config.rule, 3.0) + (3.0 if config.alignment else 0.0)
     return config.epochs * (examples * passes + evaluated) * size.forward(config.width)
 

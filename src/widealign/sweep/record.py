@@ -78,9 +78,17 @@ def read_record(folder: Path) -> Record | None:
     config = _json(folder / "config.json")
     metrics = tuple(_lines(folder / "metrics.jsonl"))
     epochs = sum(line["kind"] == "epoch" for line in metrics)
+    _require_lines(job, metrics, epochs)
     if "best" not in result or epochs != result.get("epochs", epochs):
         raise DamagedRun(f"metrics.jsonl has {epochs} epochs, result.json speaks of {result.get('epochs')}")
     return Record(job=job, result=result, origin=config, metrics=metrics)
+
+
+def _require_lines(config: RunConfig, metrics: Sequence[Line], epochs: int) -> None:
+    kinds = {line["kind"] for line in metrics}
+    for kind, asked in (("alignment", config.alignment), ("step", config.log_steps)):
+        if asked and epochs and kind not in kinds:
+            raise DamagedRun(f"metrics.jsonl has no {kind} lines, which job.json asks for")
 
 
 def _json(path: Path, needs: Sequence[str] = ()) -> dict[str, Any]:

@@ -22,7 +22,7 @@ TABLE_1 = Experiment(
             paper="table_1_align_prop_cifar10",
             budgets={
                 "smoke": SMOKE,
-                "desk": Budget(caps={"epochs": 10, "data_limit": 1000}, keeps={"width": (16, 32, 64)}),
+                "desk": Budget(caps={"epochs": 10, "data_limit": 1500}, keeps={"width": (16, 32, 64)}),
                 "paper": Budget(keeps={"width": (128, 256, 512)}),
             },
         ),
@@ -55,10 +55,10 @@ TABLE_2 = Experiment(
             paper="table_2_multiseed_cifar10",
             budgets={
                 "smoke": Budget(
-                    caps={"epochs": 2, "data_limit": 100}, keeps={"width": (8,)}, lrs=(2.0,), seeds=(100, 101)
+                    caps={"epochs": 2, "data_limit": 150}, keeps={"width": (8,)}, lrs=(2.0,), seeds=(100, 101)
                 ),
                 "desk": Budget(
-                    caps={"epochs": 10, "data_limit": 1000}, keeps={"width": (32,)}, seeds=(100, 101, 102, 103, 104)
+                    caps={"epochs": 10, "data_limit": 1500}, keeps={"width": (32,)}, seeds=(100, 101, 102, 103, 104)
                 ),
                 "paper": Budget(keeps={"width": (256,)}, seeds=(100, 101, 102, 103, 104)),
             },

@@ -20,7 +20,7 @@ def _grid(name: str, title: str, holds: dict[str, Any], note: str = "") -> Grid:
         holds=holds,
         note=note,
         budgets={
-            "smoke": Budget(caps={"epochs": 1, "data_limit": 100}, keeps={"width": (8, 16), "lr": (0.5, 2.0)}),
+            "smoke": Budget(caps={"epochs": 1, "data_limit": 150}, keeps={"width": (8, 16), "lr": (0.5, 2.0)}),
             "desk": Budget(caps={"epochs": 5, "data_limit": 500}, keeps={"width": (8, 64), "lr": RATES[::2]}),
             "paper": Budget(keeps={"width": (8, 256)}),
         },

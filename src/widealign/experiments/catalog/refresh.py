@@ -20,8 +20,8 @@ REFRESH = Grid(
     holds={**CIFAR, "width": 32, "epochs": 50},
     lrs=(1.0, 2.0),
     budgets={
-        "smoke": Budget(caps={"epochs": 1, "data_limit": 100, "width": 8}, keeps={"refresh": (None, 1)}, lrs=(1.0,)),
-        "desk": Budget(caps={"epochs": 15, "data_limit": 1000}, keeps={"refresh": (None, 100, 30, 10, 1)}),
+        "smoke": Budget(caps={"epochs": 1, "data_limit": 150, "width": 8}, keeps={"refresh": (None, 1)}, lrs=(1.0,)),
+        "desk": Budget(caps={"epochs": 15, "data_limit": 1500}, keeps={"refresh": (None, 100, 30, 10, 1)}),
         "paper": Budget(),
     },
 )

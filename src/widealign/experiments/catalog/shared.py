@@ -12,8 +12,8 @@ FASHION_NOTE = (
     "Fashion-MNIST stands beside KMNIST: the same shape, and easier to get in full. The paper has no numbers for it."
 )
 
-SMOKE = Budget(caps={"epochs": 2, "data_limit": 100}, keeps={"width": (8, 16)}, lrs=(1.0, 2.0))
-DESK_CIFAR = Budget(caps={"epochs": 10, "data_limit": 1000}, keeps={"width": (8, 16, 32, 64)})
+SMOKE = Budget(caps={"epochs": 2, "data_limit": 150}, keeps={"width": (8, 16)}, lrs=(1.0, 2.0))
+DESK_CIFAR = Budget(caps={"epochs": 10, "data_limit": 1500}, keeps={"width": (8, 16, 32, 64)})
 DESK_KMNIST = Budget(caps={"epochs": 10, "data_limit": 2000}, keeps={"width": (8, 16, 32, 64)})
 
 

@@ -30,9 +30,9 @@ TABLE_10 = Experiment(
             lrs=RATES,
             paper="table_10_standard_param_cifar10",
             budgets={
-                "smoke": Budget(caps={"epochs": 2, "data_limit": 100}, keeps={"width": (8,)}, lrs=(0.002, 0.01)),
+                "smoke": Budget(caps={"epochs": 2, "data_limit": 150}, keeps={"width": (8,)}, lrs=(0.002, 0.01)),
                 "desk": Budget(
-                    caps={"epochs": 10, "data_limit": 1000},
+                    caps={"epochs": 10, "data_limit": 1500},
                     keeps={"width": (8, 16, 32, 64)},
                     lrs=(0.0005, 0.002, 0.01, 0.05),
                 ),
