@@ -2,7 +2,7 @@
 
 Both train the paper's CIFAR-10 network from the same weights, on the same images in memory, in one process, epoch by
 epoch in turn, so that a busy machine slows both. The bare loop evaluates as the paper's protocol does and keeps no log,
-no checkpoint, no accuracy of the training batches. Prints the ratio of the median epochs by the clock on the wall, and by
+no checkpoint, no accuracy of the training batches. Prints the ratio of the median epochs by the wall clock, and by
 processor time, which other work on the machine disturbs less.
 
     OMP_NUM_THREADS=1 python bench/epoch_overhead.py --widths 8 32 --images 1000 --rounds 15
