@@ -11,7 +11,7 @@ from widealign.rules.explain import explain
 from widealign.rules.fa import FA
 from widealign.rules.frsf import FRSF
 from widealign.rules.last_layer import LastLayer
-from widealign.rules.learner import Axes, Learner
+from widealign.rules.learner import Axes, Learner, options
 from widealign.rules.normal import Normal
 from widealign.rules.registry import get, make, names
 from widealign.rules.usf import USF
@@ -37,4 +37,5 @@ __all__ = [
     "graft",
     "make",
     "names",
+    "options",
 ]

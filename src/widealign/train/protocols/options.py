@@ -4,7 +4,7 @@ from typing import Any
 
 from widealign import rules
 from widealign.config import RunConfig
-from widealign.rules.learner import options
+from widealign.rules import options
 
 
 def with_seed(config: RunConfig) -> dict[str, Any]:
