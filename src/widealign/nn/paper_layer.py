@@ -1,5 +1,6 @@
 """The paper's convolutional layer, and small modules around it."""
 
+import torch
 from torch import Tensor, nn
 
 from widealign.nn.batch_axis_norm import BatchAxisNorm
@@ -19,10 +20,14 @@ class SamePad2d(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Pads height and width."""
-        (top, bottom), (left, right) = (self._sides(size) for size in x.shape[-2:])
+        (top, bottom), (left, right) = self.sides(x.shape)
         return nn.functional.pad(x, (left, right, top, bottom)) if top or bottom or left or right else x
 
-    def _sides(self, size: int) -> tuple[int, int]:
+    def sides(self, shape: torch.Size) -> tuple[tuple[int, int], tuple[int, int]]:
+        """What is added above and below, left and right."""
+        return self._side(shape[-2]), self._side(shape[-1])
+
+    def _side(self, size: int) -> tuple[int, int]:
         total = max((-(-size // self.stride) - 1) * self.stride + self.kernel_size - size, 0)
         return total // 2, total - total // 2
 

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from widealign.graph import Site, graft_tree, replay
-from widealign.rules.injected import FrozenPass, LivePass
+from widealign.graph import Site
+from widealign.rules.injected import LivePass
 from widealign.rules.learner import Axes
-from widealign.rules.with_snapshot import WithSnapshot
+from widealign.rules.with_cache import WithCache
 
 
-class AlignAda(WithSnapshot, id="align-ada"):
+class AlignAda(WithCache, id="align-ada"):
     """Initial feedback, live activity.
 
         s_l = J_l(θ_0)^T e,   ΔW_l = -η s_l h_{l-1}(θ_t)^T
@@ -26,10 +26,8 @@ class AlignAda(WithSnapshot, id="align-ada"):
         kept, replayed = self.kept((args, kwargs)), self.replayed()
         live = LivePass()
         output = self.run(live, self.model, *args, **kwargs)
-        reentry = frozenset(s.name for s in self.sites if getattr(s.module, "taught_at_reentry", False))
         with replayed:
-            frozen = self.run(FrozenPass(live.outputs, reentry), replay, self.model, self.initial.values(), *kept)
-        return graft_tree(output, frozen)
+            return self.taught(output, live.outputs, *kept)
 
     def describe(self, site: Site) -> tuple[str, str]:
         """The initial network teaches, the live one is taught."""

@@ -16,6 +16,8 @@ class AlignZero(Anchored, id="align-zero"):
 
     axes = Axes(feedback="initial", gate="initial", normaliser="initial", activity="initial")
 
+    kept_forms = ("jacobian",)
+
     def describe(self, site: Site) -> tuple[str, str]:
         """Everything is initial."""
         return "initial weights downstream, transposed", "initial"

@@ -9,15 +9,20 @@ value of the live network, so e = ∂L/∂f is the live error:
 from typing import Any
 
 import torch
+from torch import nn
 
+from widealign.fast import Mode
 from widealign.graph import graft, graft_tree, replay
-from widealign.rules.with_snapshot import WithSnapshot
+from widealign.rules.injected import LivePass
+from widealign.rules.with_cache import WithCache
 
 
-class Anchored(WithSnapshot):
+class Anchored(WithCache):
     """A rule whose whole update is taken at the initial point."""
 
-    hooked = False
+    def __init__(self, model: nn.Module, *, cache: Mode = "none", **options: Any):
+        self.hooked = cache != "none"
+        super().__init__(model, cache=cache, **options)
 
     def learn(self, *args: Any, **kwargs: Any) -> Any:
         """The live pass without a graph, then the initial network with one."""
@@ -26,6 +31,9 @@ class Anchored(WithSnapshot):
             live = self.model(*args, **kwargs)
         parameters = dict(self.model.named_parameters())
         anchored = {name: graft(initial, parameters[name]) for name, initial in self.initial.values().items()}
-        with replayed:
-            frozen = replay(self.model, anchored, *kept)
-        return graft_tree(live, frozen)
+        with replayed, self.initial_network().normalising():
+            if not self.cache.on:
+                return graft_tree(live, replay(self.model, anchored, *kept))
+            pieces = LivePass()
+            self.run(pieces, replay, self.model, anchored, *kept)
+            return self.taught(live, pieces.outputs, *kept)

@@ -4,7 +4,7 @@ The update of a site is then  (∂F_l/∂θ_l at live θ_l and live h_{l-1})^T s
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import Tensor
@@ -55,7 +55,7 @@ class FrozenPass(Pass):
     that enters its next call, not by all that its output causes.
     """
 
-    def __init__(self, live: dict[str, list[Any]], taught_at_reentry: frozenset[str] = frozenset()):
+    def __init__(self, live: Mapping[str, list[Any]], taught_at_reentry: frozenset[str] = frozenset()):
         self.live = live
         self.reentry = taught_at_reentry
         self.calls: dict[str, int] = defaultdict(int)

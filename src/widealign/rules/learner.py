@@ -51,7 +51,7 @@ class Learner(nn.Module, ABC):
 
     id: ClassVar[str]
     axes: ClassVar[Axes]
-    hooked: ClassVar[bool] = True
+    hooked = True
 
     def __init_subclass__(cls, id: str | None = None, **kwargs: Any):
         super().__init_subclass__(**kwargs)
