@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
 from widealign.models.activation import activation as activation_of
@@ -12,7 +13,8 @@ class CNN(nn.Module):
     """3x3 layers, each normalised over the batch; activation between them; global average pool; linear readout.
 
     There is no activation before the first layer. `entry` is where direct feedback enters for the last layer, after
-    its activation and before the pool.
+    its activation and before the pool. Weights and activities lie channels last in memory, whatever the layout of the
+    input: convolutions are faster so.
     """
 
     def __init__(
@@ -33,9 +35,11 @@ class CNN(nn.Module):
         self.activation = activation_of(activation)
         self.entry = Entry()
         self.readout = Linear(width, num_classes, parameterize=parameterization)
+        self.to(memory_format=torch.channels_last)
 
     def forward(self, x: Tensor) -> Tensor:
         """Takes (batch, channels, height, width), returns (batch, classes)."""
+        x = x.contiguous(memory_format=torch.channels_last)
         for layer in self.layers:
             x = self.activation(layer(x))
         return self.readout(self.entry(x).mean((2, 3)))

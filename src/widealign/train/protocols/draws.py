@@ -90,7 +90,9 @@ def _draw_add_rnn(model: AddRNN, stream: Stream) -> None:
 
 
 def _like(values: np.ndarray, parameter: Tensor) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values)).to(parameter.device, parameter.dtype)
+    """`values` in the device, type and, if it has the same shape, the memory layout of a parameter."""
+    tensor = torch.from_numpy(np.ascontiguousarray(values)).to(parameter.device, parameter.dtype)
+    return torch.empty_like(parameter, requires_grad=False).copy_(tensor) if tensor.shape == parameter.shape else tensor
 
 
 def _set(parameter: Tensor, values: np.ndarray) -> None:
