@@ -16,6 +16,7 @@ Schedule = Literal["constant", "cosine", "linear"]
 Loss = Literal["mse", "cross-entropy"]
 Precision = Literal["float32", "bf16"]
 Device = Literal["auto", "cpu", "cuda"]
+Evaluated = Literal["every-epoch", "chosen-epochs"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,7 @@ class RunConfig:
     threads: int | None = None
     log_steps: bool = False
     alignment: bool = False
+    evaluated: Evaluated = "every-epoch"
     rule_options: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -11,6 +11,7 @@ from cyclopts import Parameter, Token
 from widealign.config import (
     Activation,
     Device,
+    Evaluated,
     Loss,
     Optimizer,
     Parameterization,
@@ -73,6 +74,7 @@ class RunArguments:
         device: where to compute; auto takes a GPU if there is one.
         threads: for the CPU; same bits need the same number.
         log_steps: write the loss of every step.
+        evaluated: chosen-epochs looks at the test set only where validation is best so far, and at the end.
         data_dir: where data are looked for first.
         allow_unverified: data files that are not the official ones are a warning instead of an error.
         resume: go on from the newest checkpoint.
@@ -102,6 +104,7 @@ class RunArguments:
     device: Device = "auto"
     threads: int | None = None
     log_steps: Annotated[bool, _Flag] = False
+    evaluated: Evaluated = "every-epoch"
     data_dir: Path | None = None
     allow_unverified: Annotated[bool, _Flag] = False
     resume: Annotated[bool, _Flag] = False
@@ -138,6 +141,7 @@ class RunArguments:
             device=self.device,
             threads=self.threads,
             log_steps=self.log_steps,
+            evaluated=self.evaluated,
             rule_options=dict(_option(text) for text in self.rule_option),
         )
 

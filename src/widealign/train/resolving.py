@@ -68,6 +68,8 @@ def _invalid_values(config: RunConfig) -> Iterator[str]:
 
 
 def _impossible_together(config: RunConfig) -> Iterator[str]:
+    if config.evaluated == "chosen-epochs" and config.protocol != "sound":
+        yield "--evaluated chosen-epochs needs --protocol sound: the paper's chooses epochs on the evaluation itself"
     if config.task != "add":
         return
     if config.loss != "mse":

@@ -11,9 +11,10 @@ from widealign.train.optimizers import make_optimizer, make_schedule
 from widealign.train.protocols.options import with_seed
 from widealign.train.protocols.prepared import Prepared, describe, evaluate, forward_of, precision
 from widealign.train.protocols.tasks import Task
+from widealign.train.protocols.worth import NOT_TESTED, Worth
 from widealign.train.record import Criterion
 from widealign.train.stream import Stream
-from widealign.train.trial import Figures, Trial
+from widealign.train.trial import Examples, Figures, Trial
 
 _EVALUATION_BATCH = 500
 _STATISTICS_EXAMPLES = 5000  # their mean and variance are known to about 1 %, and an epoch stays cheap
@@ -23,7 +24,8 @@ def prepare_sound(config: RunConfig, task: Task, device: torch.device) -> Prepar
     """Validation chooses learning rate and epoch; the real test set is only reported.
 
     Evaluation does not depend on how images are batched: normalisers take statistics that are gathered on training
-    data, in their own order and the training's batch size, before each evaluation.
+    data, in their own order and the training's batch size, before each evaluation. Validation looks at every epoch; the
+    test set too, unless only the epochs that can be chosen are asked for.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
@@ -34,8 +36,14 @@ def prepare_sound(config: RunConfig, task: Task, device: torch.device) -> Prepar
     size = config.batch_size or 1
     steps = len(task.train) // size
     stream = Stream(config.seed)
-    sets = {"eval": task.evaluation} | ({} if task.validation is None else {"val": task.validation})
+    chosen_by = "val_loss" if config.task == "add" else "val_acc"
+    worth = Worth(chosen_by, epochs=config.epochs, always=config.evaluated == "every-epoch")
     normalised = any(isinstance(module, BatchAxisNorm) for module in model.modules())
+
+    def judge(name: str, examples: Examples) -> Figures:
+        batches = examples.batches(torch.arange(len(examples)), _EVALUATION_BATCH)
+        loss, accuracy = evaluate(forward, task.loss, batches)
+        return {f"{name}_loss": loss, f"{name}_acc": accuracy}
 
     def evaluate_all() -> Figures:
         if normalised:
@@ -43,11 +51,9 @@ def prepare_sound(config: RunConfig, task: Task, device: torch.device) -> Prepar
             some = islice(every, max(1, _STATISTICS_EXAMPLES // size))
             with precision(config, device):
                 gather_statistics(model, (batch.inputs for batch in some))
-        figures: Figures = {}
-        for name, examples in sets.items():
-            batches = examples.batches(torch.arange(len(examples)), _EVALUATION_BATCH)
-            figures[f"{name}_loss"], figures[f"{name}_acc"] = evaluate(forward, task.loss, batches)
-        return figures
+        validation = {} if task.validation is None else judge("val", task.validation)
+        tested = worth.testing(validation.get(chosen_by))
+        return {**(judge("eval", task.evaluation) if tested else NOT_TESTED), **validation}
 
     trial = Trial(
         learner=learner,
@@ -60,9 +66,8 @@ def prepare_sound(config: RunConfig, task: Task, device: torch.device) -> Prepar
         epochs=config.epochs,
         order=lambda: stream.permutation(len(task.train)),
         evaluate=evaluate_all,
-        streams={"numpy": stream},
+        streams={"numpy": stream, "worth": worth},
     )
-    chosen_by = "val_loss" if config.task == "add" else "val_acc"
     return Prepared(
         trial=trial,
         criterion=Criterion(figure=chosen_by, same_epoch=True),
