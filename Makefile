@@ -4,23 +4,24 @@ PYTHON ?= python3
 CONSTRAINTS ?= -c constraints.txt
 BIN := .venv/bin
 READY := .venv/ready
+READY_TO_TEST := .venv/ready-to-test
 WORKERS ?= 2
 
-.PHONY: demo test test-all quick check format mutants bench clean
+.PHONY: demo test test-all quick check format mutants bench browser clean
 
 demo: $(READY)
 	$(BIN)/widealign demo
 
-test: $(READY)
+test: $(READY_TO_TEST)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(PYTEST)
 
-test-all: $(READY)
+test-all: $(READY_TO_TEST)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST)
 
-quick: $(READY)
+quick: $(READY_TO_TEST)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m quick $(PYTEST)
 
-check: $(READY)
+check: $(READY_TO_TEST)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyrefly check
@@ -28,11 +29,11 @@ check: $(READY)
 	$(MAKE) test
 	$(BIN)/python tools/smoke_wheel.py
 
-format: $(READY)
+format: $(READY_TO_TEST)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-mutants: $(READY)
+mutants: $(READY_TO_TEST)
 	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py
 
 bench: $(READY)
@@ -42,8 +43,17 @@ $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade "pip>=25" 2>&1 | grep -v -e WARNING -e notice || true
 	$(BIN)/pip install --quiet $(CONSTRAINTS) torch
-	$(BIN)/pip install --quiet $(CONSTRAINTS) --editable ".[test,check,report,logs,images]"
+	$(BIN)/pip install --quiet $(CONSTRAINTS) --editable ".[report]"
 	touch $(READY)
+
+$(READY_TO_TEST): $(READY)
+	$(BIN)/pip install --quiet $(CONSTRAINTS) --editable ".[test,check,report,logs,images,sweep,examples,browser]"
+	touch $(READY_TO_TEST)
+
+# A Chromium for the tests of the page. Debian's where we may install it, else playwright's own; without either the
+# tests say that they are skipped.
+browser: $(READY_TO_TEST)
+	tools/get_browser.sh $(BIN)/playwright
 
 clean:
 	rm -rf .venv dist build
