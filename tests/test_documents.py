@@ -62,7 +62,7 @@ def test_example_runs(name):
 
 
 def test_example_on_two_processes_runs():
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29551"]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     assert "the same weights on all 2 ranks: True" in run([*launch, str(ROOT / "examples" / "ddp.py")])
 
 
