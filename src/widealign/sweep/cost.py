@@ -13,6 +13,7 @@ START_UP = 3.0
 _UNSEEN = 1e-10  # seconds for one unit of work on a slow core, until something has been measured
 _STUDY = {"smoke": 30.0, "desk": 300.0, "paper": 1800.0}
 _REAL_TEST_SET = 10_000
+_WORTH = 0.1  # share of the epochs that can be chosen by validation, roughly
 _PASSES = {"last-layer": 1.3, "dfa": 2.3, "align-zero": 4.0, "align-ada": 4.0, "align-prop": 3.2}
 
 
@@ -47,7 +48,8 @@ def work(config: RunConfig) -> float:
     examples = min(config.data_limit or size.train, size.train)
     evaluated = min(examples, size.evaluated) if config.data_limit else size.evaluated
     if config.protocol == "sound":
-        evaluated = _REAL_TEST_SET + examples
+        tested = _WORTH if config.evaluated == "chosen-epochs" else 1.0
+        evaluated = tested * _REAL_TEST_SET + 2 * examples
     passes = _PASSES.get(config.rule, 3.0) + (3.0 if config.alignment else 0.0)
     return config.epochs * (examples * passes + evaluated) * size.forward(config.width)
 
@@ -61,7 +63,7 @@ class Clock:
     def seconds(self, job: Job) -> float:
         """Estimate for one job, with the start of its process."""
         if isinstance(job, Study):
-            return START_UP + _STUDY.get(str(job.options.get("scale", "desk")), _STUDY["desk"])
+            return START_UP + _STUDY["smoke" if job.options.get("quick") else job.options.get("scale", "desk")]
         known = self.rates.get(job.task, {})
         nearest = min(known, key=lambda width: abs(log(width / job.width)), default=None)
         return START_UP + work(job) * (_UNSEEN if nearest is None else known[nearest])

@@ -15,6 +15,10 @@ def to_json(job: Job) -> dict[str, Any]:
 
 def from_json(content: dict[str, Any]) -> Job:
     """The job that `to_json` wrote; ValueError if its settings are not those that its id names."""
+    if content.get("schema") != SCHEMA:
+        raise ValueError(
+            f"schema {content.get('schema')} of another widealign; the installed one writes schema {SCHEMA}"
+        )
     settings = content["settings"]
     job = RunConfig(**settings) if content["kind"] == "train" else Study(**settings)
     if job.id != content["id"]:
