@@ -1,6 +1,6 @@
 """CIFAR-10 at large width: Align-prop against the rest (table 1), and the spread over seeds (table 2)."""
 
-from widealign.experiments.catalog.shared import CIFAR, SMOKE
+from widealign.experiments.catalog.shared import CIFAR, DESK_CIFAR, SMOKE
 from widealign.experiments.claims import Claim, agrees, leads
 from widealign.experiments.rows import rules, widths
 from widealign.experiments.spec import Budget, Experiment, Grid, Line
@@ -22,7 +22,7 @@ TABLE_1 = Experiment(
             paper="table_1_align_prop_cifar10",
             budgets={
                 "smoke": SMOKE,
-                "desk": Budget(caps={"epochs": 10, "data_limit": 1500}, keeps={"width": (16, 32, 64)}),
+                "desk": Budget(caps=DESK_CIFAR.caps, keeps={"width": (16, 32, 64)}, lrs=DESK_CIFAR.lrs),
                 "paper": Budget(keeps={"width": (128, 256, 512)}),
             },
         ),
@@ -58,7 +58,7 @@ TABLE_2 = Experiment(
                     caps={"epochs": 2, "data_limit": 150}, keeps={"width": (8,)}, lrs=(2.0,), seeds=(100, 101)
                 ),
                 "desk": Budget(
-                    caps={"epochs": 10, "data_limit": 1500}, keeps={"width": (32,)}, seeds=(100, 101, 102, 103, 104)
+                    caps=DESK_CIFAR.caps, keeps={"width": (32,)}, lrs=(5.0,), seeds=(100, 101, 102, 103, 104)
                 ),
                 "paper": Budget(keeps={"width": (256,)}, seeds=(100, 101, 102, 103, 104)),
             },

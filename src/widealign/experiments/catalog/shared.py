@@ -13,8 +13,8 @@ FASHION_NOTE = (
 )
 
 SMOKE = Budget(caps={"epochs": 2, "data_limit": 150}, keeps={"width": (8, 16)}, lrs=(1.0, 2.0))
-DESK_CIFAR = Budget(caps={"epochs": 10, "data_limit": 1500}, keeps={"width": (8, 16, 32, 64)})
-DESK_KMNIST = Budget(caps={"epochs": 10, "data_limit": 2000}, keeps={"width": (8, 16, 32, 64)})
+DESK_CIFAR = Budget(caps={"epochs": 10, "data_limit": 1000}, keeps={"width": (8, 16, 32, 64)}, lrs=(1.0, 5.0))
+DESK_KMNIST = Budget(caps={"epochs": 10, "data_limit": 2000}, keeps={"width": (8, 16, 32, 64)}, lrs=(1.0, 5.0))
 
 
 def images_or_points(at: Mapping[str, Any]) -> float:
