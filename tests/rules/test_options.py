@@ -109,6 +109,14 @@ def test_random_feedback_has_the_size_of_the_initial_weights(scale: float, expec
             model.weight -= 1
 
 
+@pytest.mark.parametrize("rule", ["fa", "align-prop", "usf", "frsf"])
+def test_feedback_lies_in_memory_as_the_weights_do(rule: str):
+    model = models.cifar_cnn(4)
+    feedback = widealign.rules.make(rule, model).feedback
+    for name, parameter in model.named_parameters():
+        assert feedback[name].stride() == parameter.stride(), name
+
+
 def test_fixed_feedback_stays_and_redrawn_feedback_changes():
     x = torch.randn(4, 3)
     for rule, fixed in (("fa", True), ("frsf", True), ("usf", True), ("brsf", False)):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor, nn
 
 from widealign.errors import UsageError
@@ -51,4 +52,5 @@ class FA(Chained, id="fa"):
 def _draw(name: str, parameter: Tensor, seed: int) -> Tensor:
     if not draws.is_matrix(parameter):
         return parameter
-    return (draws.normal(parameter.shape, seed, name) * draws.scale(parameter)).to(parameter)
+    drawn = draws.normal(parameter.shape, seed, name) * draws.scale(parameter)
+    return torch.empty_like(parameter).copy_(drawn)  # in the memory layout of the weight: convolutions need one layout
