@@ -5,6 +5,9 @@ from widealign.experiments.spec import Experiment
 FIGURE_2 = Experiment(
     id="figure-2",
     title="Three updates of one weight matrix",
-    about="What backprop, Align-ada and Align-zero read when they change a layer: live or initial quantities.",
+    about=(
+        "What backprop, Align-ada and Align-zero read when they change the thick weight: the filled activity, and the "
+        "error as it comes back along the coloured arrows, through the network of now or that of the start."
+    ),
     drawing=True,
 )
