@@ -16,10 +16,11 @@ def report(*, store: Path | None = None, out: Path = Path("report.html"), scale:
 
     Args:
         store: Folder of the runs; $WIDEALIGN_STORE or ./store if not given.
-        out: The page. Figures as PNG and PDF and all data as CSV go to a folder beside it.
+        out: The page; Markdown if its name ends with .md. Figures as PNG and PDF and all data as CSV go to a folder
+            beside it.
         scale: Show this scale only; every one that has results if not given.
     """
-    write_page = _page_writer()
+    write_page = _page_writer(out)
     screen, place = console(), Store(store or Path(os.environ.get("WIDEALIGN_STORE", "store")))
     if not place.path.is_dir():
         raise UsageError(
@@ -34,10 +35,11 @@ def report(*, store: Path | None = None, out: Path = Path("report.html"), scale:
     screen.print(f"{len(contents.finished)} runs, {len(sections)} tables and figures: {out.resolve()}", soft_wrap=True)
 
 
-def _page_writer() -> Callable[..., Sequence[object]]:
+def _page_writer(out: Path) -> Callable[..., Sequence[object]]:
     """Found only when it is called: the libraries that draw are an extra."""
     try:
+        from widealign.report.markdown import write_markdown
         from widealign.report.page import write_page
     except ModuleNotFoundError as error:
         raise UsageError(f"The report needs {error.name}: pip install 'widealign[report]'.") from None
-    return write_page
+    return write_markdown if out.suffix == ".md" else write_page

@@ -1,7 +1,6 @@
 """The page: every experiment that has results, as one self-contained HTML file."""
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -9,20 +8,10 @@ from pathlib import Path
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from widealign.experiments import Experiment, Scale, experiments
-from widealign.report.filled import blocks
+from widealign.experiments import Scale
 from widealign.report.origin import origin
-from widealign.report.shown import Shown, shown
+from widealign.report.sections import Section, gather
 from widealign.sweep import Contents
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """One experiment with everything there is of it."""
-
-    experiment: Experiment
-    name: str
-    blocks: tuple[Shown, ...]
 
 
 def write_page(contents: Contents, out: Path, only: Scale | None = None) -> tuple[Section, ...]:
@@ -30,22 +19,11 @@ def write_page(contents: Contents, out: Path, only: Scale | None = None) -> tupl
 
     The same store gives the same bytes: nothing on the page depends on when it was made.
     """
-    beside = out.with_name(f"{out.stem}-files")
-    beside.mkdir(parents=True, exist_ok=True)
-    found = [(experiment, blocks(experiment, contents, only)) for experiment in experiments().values()]
-    sections = tuple(
-        Section(
-            experiment=experiment,
-            name=_name(experiment),
-            blocks=tuple(shown(block, beside) for block in some),
-        )
-        for experiment, some in found
-        if some
-    )
-    missing = tuple((experiment, _name(experiment)) for experiment, some in found if not some and experiment.in_all)
+    every = gather(contents, out, only)
+    sections = tuple(section for section in every if section.blocks)
     html = _template().render(
         sections=sections,
-        missing=missing,
+        missing=tuple(section for section in every if not section.blocks and section.experiment.in_all),
         facts=origin(contents.finished.values()),
         scales=_scales(sections),
         titles={grid.name: grid.title for section in sections for grid in section.experiment.grids},
@@ -53,11 +31,6 @@ def write_page(contents: Contents, out: Path, only: Scale | None = None) -> tupl
     )
     out.write_text(html, encoding="utf-8")
     return sections
-
-
-def _name(experiment: Experiment) -> str:
-    """`table-6` as `Table 6`."""
-    return experiment.id.replace("-", " ").capitalize()
 
 
 def _scales(sections: tuple[Section, ...]) -> tuple[str, ...]:

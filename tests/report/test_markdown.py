@@ -1,0 +1,37 @@
+"""The Markdown report says the same as the page."""
+
+import re
+
+from widealign.report.markdown import write_markdown
+
+WANTED = (("table-6", "paper"), ("table-2", "desk"), ("theory-1", "desk"), ("speed-1", "desk"))
+
+
+def test_tables_have_ours_and_the_papers_numbers(tmp_path, make_contents):
+    path = tmp_path / "results.md"
+    write_markdown(make_contents(*WANTED), path)
+    text = path.read_text()
+    row = next(line for line in text.splitlines() if line.startswith("| Align-ada |"))
+    assert re.search(r"\| \d+\.\d \(\d+\.\d\) [✓≈✗] \|", row), row
+    assert "### " not in text
+    assert "## Table 6: Accuracy against width, CIFAR-10" in text
+    assert "5 seeds" in text
+
+
+def test_every_row_of_a_table_has_as_many_cells_as_its_head(tmp_path, make_contents):
+    path = tmp_path / "results.md"
+    write_markdown(make_contents(*WANTED), path)
+    tables = re.findall(r"(?:^\|.*\n)+", path.read_text(), flags=re.MULTILINE)
+    assert len(tables) >= 3
+    for table in tables:
+        assert len({line.count("|") for line in table.splitlines()}) == 1
+
+
+def test_pictures_and_claims_are_there(tmp_path, make_contents):
+    path = tmp_path / "results.md"
+    write_markdown(make_contents(*WANTED), path)
+    text = path.read_text()
+    pictures = re.findall(r"!\[.*\]\((.*)\)", text)
+    assert pictures
+    assert all((tmp_path / picture).exists() for picture in pictures)
+    assert "**Holds**: measured exponent −1.02" in text
