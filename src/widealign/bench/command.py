@@ -1,0 +1,59 @@
+"""`widealign bench`."""
+
+from pathlib import Path
+from typing import Literal
+
+from widealign.bench.cases import HEADS, NETWORKS, Choice, Name
+from widealign.errors import UsageError
+
+
+def bench(
+    *,
+    quick: bool = False,
+    network: list[Name] | None = None,
+    width: list[int] | None = None,
+    rule: list[str] | None = None,
+    compile: bool = False,
+    batch_size: int | None = None,
+    threads: int = 1,
+    device: Literal["auto", "cpu", "cuda"] = "auto",
+    clock: Literal["wall", "cpu"] = "wall",
+    out: Path | None = None,
+) -> None:
+    """Time a training step of every rule and mode against backprop, in turn in one process.
+
+    Backprop is plain PyTorch, without a learner: the same network, data and type, SGD over lists of tensors. Floor is
+    the least arithmetic of the rule, memory the peak of what PyTorch allocates, both in units of backprop's.
+
+    Args:
+        quick: one narrow width of each network; about a minute.
+        network: only this one: cnn, mlp, rnn or transformer; may be given again.
+        width: this one in place of the listed ones; may be given again.
+        rule: only this one, and backprop; may be given again.
+        compile: the compiled step of backprop and of the rules, too; 10 to 20 seconds for each.
+        batch_size: in place of each network's own.
+        threads: of PyTorch.
+        device: where to run.
+        clock: wall is what you wait for; cpu, the processor's time, is less disturbed by other programs.
+        out: write the rows to this file as JSON, after each case.
+    """
+    choice = Choice(networks=tuple(network or ()), widths=tuple(width or ()), rules=tuple(rule or ()),
+                    batch=batch_size, quick=quick, compile=compile)  # fmt: skip
+    _require(choice, threads, out)
+    from widealign.bench.run import run  # imports torch: not for --help
+
+    run(choice, threads=threads, device=device, clock=clock, out=out)
+
+
+def _require(choice: Choice, threads: int, out: Path | None) -> None:
+    """All problems with the options at once."""
+    numbers = [("width", 1, width) for width in choice.widths] + [("threads", 1, threads)]
+    numbers += [("batch-size", 2, choice.batch)] if choice.batch is not None else []
+    found = [f"--{name} must be at least {least}; given {given}" for name, least, given in numbers if given < least]
+    if "transformer" in (choice.networks or NETWORKS):
+        odd = [width for width in choice.widths if width % HEADS]
+        found += [f"--width must be a multiple of {HEADS} for the transformer; given {width}" for width in odd]
+    if out is not None and (out.is_dir() or not out.parent.is_dir()):
+        found.append(f"--out must be a file in a folder that exists; given {out}")
+    if found:
+        raise UsageError("; ".join(found) + ".")

@@ -1,0 +1,65 @@
+"""`widealign bench` as a user calls it."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from widealign import cli
+from widealign.bench import run
+from widealign.bench.timing import Effort
+
+
+def call(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["bench", *arguments])
+    out, err = capsys.readouterr()
+    return int(stopped.value.code or 0), out, err
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--network", "resnet"], "resnet"),
+        (["--rule", "align-adda"], "There is no rule 'align-adda'.*Did you mean 'align-ada'"),
+        (["--width", "0"], "--width must be at least 1; given 0"),
+        (["--width", "wide"], "wide"),
+        (["--network", "transformer", "--width", "6"], "a multiple of 4 for the transformer; given 6"),
+        (["--threads", "0", "--batch-size", "1"], "--threads must be at least 1; given 0; --batch-size .* 2; given 1"),
+        (["--out", "/nowhere/at/all/bench.json"], "--out must be a file in a folder that exists"),
+        (["--mode", "plain"], "--mode"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_2(arguments, words, capsys):
+    code, out, err = call(arguments, capsys)
+    assert (code, out) == (2, "")
+    assert len(err.strip().splitlines()) == 1
+    assert "Traceback" not in err
+    assert re.search(words, err), err
+
+
+def test_a_small_run_prints_a_table_and_writes_rows(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "QUICK", Effort(seconds=0.0, turn=0.0, rounds=(2, 2)))
+    out = tmp_path / "bench.json"
+    arguments = ["--quick", "--network", "rnn", "--width", "4", "--rule", "dfa", "--batch-size", "3", "--out", str(out)]
+    code, printed, err = call(arguments, capsys)
+    assert (code, err) == (0, "")
+    assert "rnn: the paper's network for the Add task" in printed
+    assert "2 rows" in printed
+    rows = json.loads(out.read_text())
+    assert [(row["rule"], row["width"], row["batch_size"]) for row in rows] == [("normal", 4, 3), ("dfa", 4, 3)]
+
+
+@pytest.mark.quick
+def test_help_needs_no_torch():
+    code = (
+        "import sys; from widealign import cli\n"
+        "try: cli.main(['bench', '--help'])\n"
+        "except SystemExit: sys.exit('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "--quick" in done.stdout
