@@ -87,7 +87,9 @@ def test_an_empty_idx_file_is_an_error():
 
 
 def test_idx_label_out_of_range_names_its_byte():
-    with pytest.raises(DataError, match=r"out of range at byte 10: example 2 has label 10, expected 0 to 9 \(1 such"):
+    with pytest.raises(
+        DataError, match=r"byte 10 of the decompressed content: example 2 has label 10, expected 0 to 9 \("
+    ):
         idx_labels(idx_bytes(np.array([0, 9, 10, 3])), FILE, 10)
 
 
@@ -151,4 +153,4 @@ def test_an_empty_cifar_file_is_an_error():
 def test_cifar_label_out_of_range_names_its_byte():
     content = cifar_bytes(np.zeros((3, 3, 2, 2)), np.array([0, 1, 77]))
     with pytest.raises(DataError, match="out of range at byte 26: example 2 has label 77"):
-        cifar_batch(content, FILE, (3, 2, 2), 10)
+        cifar_batch(content, Path("data_batch_1.bin"), (3, 2, 2), 10)

@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 from typing import Literal
 
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from widealign.errors import DataError
 
@@ -39,7 +39,13 @@ def read_image(path: Path, decoder: Decoder = "auto") -> Image.Image:
     try:
         with Image.open(io.BytesIO(raw)) as image:
             return image.convert("RGB")
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise DataError(
-            f"{path}: not a readable image ({len(raw)} bytes; {error}): restore the file or remove it"
+    except UnidentifiedImageError as error:
+        raise _unreadable(
+            path, f"byte 0 does not begin a JPEG or PNG image: {raw[:8].hex(' ') or 'the file is empty'}"
         ) from error
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise _unreadable(path, f"decoding failed before byte {len(raw)}, its end: {error}") from error
+
+
+def _unreadable(path: Path, why: str) -> DataError:
+    return DataError(f"{path}: not a readable image ({why}): restore the file or remove it")

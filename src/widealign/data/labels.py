@@ -17,8 +17,9 @@ def require_labels(labels: Tensor, num_classes: int, path: Path, *, first_byte: 
     if len(wrong) == 0:
         return
     index = int(wrong[0])
+    content = " of the decompressed content" if path.suffix == ".gz" else ""
     raise damaged(
         path,
-        f"label out of range at byte {first_byte + index * stride}: example {index} has label "
+        f"label out of range at byte {first_byte + index * stride}{content}: example {index} has label "
         f"{int(labels[index])}, expected 0 to {num_classes - 1} ({len(wrong)} such labels)",
     )
