@@ -54,3 +54,15 @@ def test_objects_that_would_need_pickle_are_refused_at_loading(tmp_path):
     checkpoint.save(tmp_path, {"path": tmp_path})
     with pytest.raises(Exception, match="weights_only"):
         checkpoint.load_newest(tmp_path)
+
+
+def test_the_last_durable_one_stays_and_only_it_waits_for_the_disk(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr("os.fsync", synced.append)
+    durable = checkpoint.save(tmp_path, _state(0))
+    waited = len(synced)
+    paths = [checkpoint.save(tmp_path, _state(number), durable=False, keep=durable) for number in range(1, 5)]
+    assert waited > 0
+    assert len(synced) == waited
+    assert sorted(tmp_path.iterdir()) == [durable, *paths[-2:]]
+    assert [state["number"] for state in checkpoint.load_all(tmp_path)] == [4, 3, 0]

@@ -1,3 +1,5 @@
+import contextlib
+import fcntl
 import subprocess
 import sys
 
@@ -50,3 +52,44 @@ def test_damaged_json_names_the_file_and_a_remedy(tmp_path):
     with pytest.raises(UsageError, match=r"config\.json is damaged .* delete it"):
         read_json(tmp_path / "config.json")
     assert read_json(tmp_path / "absent.json") is None
+
+
+@pytest.mark.parametrize("where", ["a file", "below a file"])
+def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path, where):
+    (tmp_path / "file").write_text("content")
+    out = tmp_path / "file" if where == "a file" else tmp_path / "file" / "run"
+    with pytest.raises(UsageError, match=r"cannot be the folder of a run \(.+\): give one that"), locked(out):
+        pass
+    assert (tmp_path / "file").read_text() == "content"
+
+
+def test_an_error_leaves_no_folder_behind_unless_something_was_written_or_it_was_there(tmp_path):
+    def fails(folder, *, writes=False):
+        with contextlib.suppress(UsageError), locked(folder):
+            if writes:
+                (folder / "metrics.jsonl").touch()
+            raise UsageError("no")
+
+    fails(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "there").mkdir()
+    fails(tmp_path / "there")
+    assert list((tmp_path / "there").iterdir()) == []
+    fails(tmp_path / "begun", writes=True)
+    assert {path.name for path in (tmp_path / "begun").iterdir()} == {"lock", "metrics.jsonl"}
+
+
+def test_a_lock_that_was_removed_in_between_is_not_trusted(tmp_path, monkeypatch):
+    flock, stale = fcntl.flock, []
+
+    def late(file, operation):
+        if not stale:  # as if its last owner had removed it after it was opened here
+            stale.append(file)
+            (tmp_path / "lock").unlink()
+        flock(file, operation)
+
+    monkeypatch.setattr("fcntl.flock", late)
+    with locked(tmp_path):
+        assert stale[0].closed
+        with pytest.raises(UsageError, match="in use by process"), locked(tmp_path):
+            pass

@@ -1,9 +1,10 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from widealign.config import RunConfig
-from widealign.errors import UsageError
+from widealign.errors import DataError, UsageError
 from widealign.train.grid import _chosen, run_grid
 
 _CONFIG = RunConfig(task="digits", rule="normal", width=16, lr=1.0, epochs=2, data_limit=300, threads=1)
@@ -53,3 +54,9 @@ def test_the_choice(figure, values, winner):
 def test_a_rate_that_is_named_twice(tmp_path):
     with pytest.raises(UsageError, match="must name each learning rate once; given 1, 2, 1"):
         run_grid(_CONFIG, (1.0, 2.0, 1.0), tmp_path)
+
+
+def test_a_grid_that_cannot_begin_can_be_corrected(tmp_path):
+    with pytest.raises(DataError, match="1000000000 training examples"):
+        run_grid(replace(_CONFIG, data_limit=10**9), (0.1, 1.0), tmp_path / "grid")
+    assert not (tmp_path / "grid").exists()

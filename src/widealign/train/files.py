@@ -6,22 +6,28 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from widealign.errors import UsageError
 
 TEMPORARY = ".tmp"
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a temporary file beside `path`, bring it to the disk, rename it: a reader sees all or nothing."""
+def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Write a temporary file beside `path`, bring it to the disk, rename it: a reader sees all or nothing.
+
+    Without `durable` the system brings it to the disk when it likes: still all or nothing if this process dies at any
+    moment, but not if the power fails.
+    """
     temporary = path.with_name(path.name + TEMPORARY)
     with temporary.open("wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
     temporary.replace(path)
-    _sync_folder(path.parent)
+    if durable:
+        _sync_folder(path.parent)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -47,23 +53,51 @@ def read_json(path: Path) -> Any:
 def locked(folder: Path) -> Iterator[None]:
     """Hold `folder` for this process. The system frees it when the process ends, however it ends.
 
+    A folder that is still empty when an error ends the block is removed again, if it was made here.
+
     Raises:
-        UsageError: another process holds it.
+        UsageError: another process holds it, or it cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a+") as file:
+    made = not folder.exists()
+    with _open_lock(folder) as file:
+        file.truncate(0)
+        file.write(f"process {os.getpid()}")
+        file.flush()
+        try:
+            yield
+        except BaseException:
+            _leave_no_trace(folder, made)
+            raise
+
+
+def _open_lock(folder: Path) -> IO[str]:
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = (folder / "lock").open("a+")
+        except OSError as error:
+            raise UsageError(
+                f"{folder} cannot be the folder of a run ({error.strerror}): give one that can be written by --out"
+            ) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
             owner = file.read().strip() or "another process"
+            file.close()
             raise UsageError(
                 f"{folder} is in use by {owner}: wait for it to end, or give another folder by --out"
             ) from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()}")
-        file.flush()
-        yield
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # its last owner removed it in between: what has no name keeps nobody out
+
+
+def _leave_no_trace(folder: Path, made: bool) -> None:
+    if [path.name for path in folder.iterdir()] == ["lock"]:
+        (folder / "lock").unlink()
+        if made:
+            folder.rmdir()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from widealign.config import RunConfig
-from widealign.errors import UsageError
+from widealign.errors import UsageError, WidealignError
 from widealign.train import record
 from widealign.train.files import locked, read_json, write_json
 from widealign.train.resolving import resolve
@@ -42,7 +42,12 @@ def run_grid(
         if stored is None:
             write_json(out / "config.json", {**asked, **record.provenance()})
         folders = [out / f"lr-{rate:g}" for rate in rates]
-        results = [run(one, folder, options, observers=observers) for one, folder in zip(configs, folders, strict=True)]
+        try:
+            results = [run(c, folder, options, observers=observers) for c, folder in zip(configs, folders, strict=True)]
+        except WidealignError:
+            if not any(folder.exists() for folder in folders):
+                (out / "config.json").unlink()  # nothing has begun: other settings are welcome
+            raise
         content = _chosen(results, [folder.name for folder in folders])
         write_json(out / "result.json", content)
         return content

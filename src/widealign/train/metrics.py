@@ -38,6 +38,10 @@ class Metrics:
     def sync(self) -> int:
         """Bring everything to the disk. Returns the file's length: a checkpoint that holds it can trust it."""
         os.fsync(self._file.fileno())
+        return self.length()
+
+    def length(self) -> int:
+        """Bytes that were written; the system brings them to the disk when it likes."""
         return self._file.seek(0, os.SEEK_END)
 
     def close(self) -> None:

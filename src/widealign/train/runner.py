@@ -1,5 +1,6 @@
 """A run in its folder: config.json, metrics.jsonl, checkpoints, and last result.json."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -26,6 +27,8 @@ from widealign.train.trial import Observer, Trial
 
 Observers = Callable[[Trial], Sequence[Observer]]
 
+_DURABLE_SECONDS = 1.0  # waiting for the disk takes longer than a small epoch; a power failure costs this much work
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -44,6 +47,11 @@ class Options:
     allow_unverified: bool = False
     checkpoint_seconds: float = 60.0
     tensorboard: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses what is no time span."""
+        if not self.checkpoint_seconds >= 0:
+            raise UsageError(f"--checkpoint-seconds must be 0 or more; given {self.checkpoint_seconds}")
 
 
 def run(
@@ -104,7 +112,7 @@ class _Session:
         self.config, self.out, self.options, self.prepared, self.stop = config, out, options, prepared, stop
         trial = prepared.trial
         self.loop = Loop(replace(trial, observers=observers(trial) if observers else ()), paused=stop)
-        saved = checkpoint.load_newest(self._checkpoints)
+        saved = self._newest()
         position = 0
         self._seconds_before = 0.0
         if saved is not None:
@@ -112,10 +120,19 @@ class _Session:
             position, self._seconds_before = saved["metrics"], saved["seconds"]
         self.log = Metrics(out / "metrics.jsonl", position=position)
         self._begun = self._saved = time.monotonic()
+        self._durable: Path | None = None
+        self._durable_since = -math.inf
 
     @property
     def _checkpoints(self) -> Path:
         return self.out / "checkpoints"
+
+    def _newest(self) -> dict[str, Any] | None:
+        """The newest checkpoint whose metrics are there: after a power failure they can end before it."""
+        log = self.out / "metrics.jsonl"
+        written = log.stat().st_size if log.exists() else 0
+        states = list(checkpoint.load_all(self._checkpoints))
+        return next((state for state in states if state["metrics"] <= written), states[0] if states else None)
 
     def result(self) -> dict[str, Any]:
         """Train to the end, and write result.json."""
@@ -166,10 +183,15 @@ class _Session:
         return time.monotonic() - self._saved >= self.options.checkpoint_seconds
 
     def _save(self) -> None:
+        last = self.stop() or self.loop.epoch == self.loop.trial.epochs
+        durable = last or time.monotonic() - self._durable_since >= _DURABLE_SECONDS
         # The log first: a checkpoint must never point past what is on the disk.
-        state = {"metrics": self.log.sync(), "seconds": self._seconds(), "loop": self.loop.state_dict()}
-        checkpoint.save(self._checkpoints, state)
+        position = self.log.sync() if durable else self.log.length()
+        state = {"metrics": position, "seconds": self._seconds(), "loop": self.loop.state_dict()}
+        path = checkpoint.save(self._checkpoints, state, durable=durable, keep=self._durable)
         self._saved = time.monotonic()
+        if durable:
+            self._durable, self._durable_since = path, self._saved
 
     def _seconds(self) -> float:
         return self._seconds_before + time.monotonic() - self._begun
