@@ -67,7 +67,14 @@ def test_divergence_exits_with_3_and_says_where(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--rule", "backprop"], "--rule must be one of normal, "),
-        (["--lr", "fast"], "could not convert string to float: 'fast'"),
+        (["--lr", "fast"], "--lr: a number is needed, or several as 1,2,5; given 'fast'."),
+        (["--lr", "1,,2"], "--lr: a number is needed, or several as 1,2,5; given '1,,2'."),
+        (["--checkpoint-seconds", "nan"], "--checkpoint-seconds must be 0 or more; given nan"),
+        (
+            ["--rule", "fa", "--rule-option", "feedback=3"],
+            "--rule-option feedback=3: the paper protocol decides feedback; leave it out",
+        ),
+        (["--data-limit", "1000000000"], "1000000000 training examples or more are needed"),
         (["--width", "0", "--epochs", "0"], "--epochs must be at least 1; given 0"),
         (["--rule-option", "refresh"], "--rule-option must be NAME=VALUE, as refresh=100; given 'refresh'"),
         (["--rule", "align-ada", "--rule-option", "speed=1"], "has no option speed; its options are"),
@@ -79,6 +86,7 @@ def test_what_cannot_be_meant_exits_with_2_and_one_message(tmp_path, capsys, arg
     err = capsys.readouterr().err
     assert message in " ".join(err.split())
     assert "Traceback" not in err
+    assert not (tmp_path / "run").exists()
 
 
 def test_rule_options_reach_the_rule(tmp_path):

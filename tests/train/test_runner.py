@@ -8,8 +8,8 @@ import torch
 import widealign
 from widealign import rules
 from widealign.config import RunConfig
-from widealign.errors import UsageError
-from widealign.train import Interrupted, Options, locked, run, runner
+from widealign.errors import DataError, UsageError
+from widealign.train import Interrupted, Options, checkpoint, locked, run, runner
 from widealign.train.interrupt import Stop
 
 _CONFIG = RunConfig(task="digits", rule="align-ada", width=16, lr=0.5, epochs=2, log_steps=True, threads=1)
@@ -223,3 +223,57 @@ def test_observers_write_their_lines(tmp_path):
 
     run(replace(_CONFIG, data_limit=200), tmp_path, observers=lambda trial: [Watcher(trial)])
     assert [line["score"] for line in _lines(tmp_path, "alignment")] == [2.0, 4.0]
+
+
+def test_after_a_power_failure_the_newest_checkpoint_whose_metrics_are_there_counts(tmp_path, finished, monkeypatch):
+    _interrupted(monkeypatch, tmp_path, calls=30)
+    newest, before = checkpoint.load_all(tmp_path / "checkpoints")
+    log = tmp_path / "metrics.jsonl"
+    assert before["metrics"] < newest["metrics"] == log.stat().st_size
+    log.write_bytes(log.read_bytes()[: newest["metrics"] - 1])
+    run(_CONFIG, tmp_path, Options(resume=True))
+    assert log.read_bytes() == (finished / "metrics.jsonl").read_bytes()
+
+
+def test_metrics_that_were_cut_by_hand_are_an_error(tmp_path, monkeypatch):
+    _interrupted(monkeypatch, tmp_path, calls=30)
+    (tmp_path / "metrics.jsonl").write_bytes(b"")
+    with pytest.raises(UsageError, match="0 bytes where its checkpoint saw"):
+        run(_CONFIG, tmp_path, Options(resume=True))
+
+
+def test_small_epochs_do_not_each_wait_for_the_disk_but_the_last_one_does(tmp_path, monkeypatch):
+    saved = []
+    save = checkpoint.save
+
+    def watched(folder, state, **options):
+        saved.append((state["loop"]["epoch"], options["durable"]))
+        return save(folder, state, **options)
+
+    monkeypatch.setattr(checkpoint, "save", watched)
+    monkeypatch.setattr(runner, "_DURABLE_SECONDS", 3600.0)
+    run(replace(_CONFIG, epochs=5), tmp_path)
+    assert saved == [(1, True), (2, False), (3, False), (4, False), (5, True)]
+
+
+@_QUICK
+@pytest.mark.parametrize("seconds", [-1.0, float("nan")])
+def test_checkpoint_seconds_are_a_time_span(seconds):
+    with pytest.raises(UsageError, match="--checkpoint-seconds must be 0 or more; given"):
+        Options(checkpoint_seconds=seconds)
+
+
+@_QUICK
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"data_limit": 10**9}, "1000000000 training examples or more are needed"),
+        ({"batch_size": 5000}, "a batch holds 5000 examples, but only 1000 train"),
+        ({"rule_options": {"refresh": "often"}}, "--rule-option refresh='often' does not suit align-ada: "),
+        ({"rule_options": {"speed": 1}}, "has no option speed; its options are"),
+    ],
+)
+def test_what_cannot_begin_leaves_nothing_behind(tmp_path, settings, message):
+    with pytest.raises(UsageError if "data_limit" not in settings else DataError, match=message):
+        run(replace(_CONFIG, **settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

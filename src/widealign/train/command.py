@@ -39,7 +39,11 @@ _SMALL_RATE = 0.001
 
 def parse_rates(type_: Any, tokens: Sequence[Token]) -> tuple[float, ...]:
     """Learning rates from `1,2,5`."""
-    return tuple(float(part) for token in tokens for part in token.value.split(","))
+    try:
+        return tuple(float(part) for token in tokens for part in token.value.split(","))
+    except ValueError:
+        given = ",".join(token.value for token in tokens)
+        raise ValueError(f"a number is needed, or several as 1,2,5; given {given!r}.") from None
 
 
 _Flag = Parameter(negative="")

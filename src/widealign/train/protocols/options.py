@@ -1,10 +1,32 @@
-"""The options of a rule that a configuration decides."""
+"""The rule of a configuration around a network, with the options that the configuration decides."""
 
 from typing import Any
 
+from torch import nn
+
 from widealign import rules
 from widealign.config import RunConfig
-from widealign.rules import options
+from widealign.errors import UsageError, WidealignError
+from widealign.rules import Learner, options
+
+
+def make_learner(config: RunConfig, model: nn.Module, **drawn: Any) -> Learner:
+    """Wrap the network in the configuration's rule, with what the protocol has drawn for it.
+
+    Raises:
+        UsageError: an option has a value that the rule cannot take, or is one that the protocol draws.
+    """
+    given = ", ".join(f"{name}={value!r}" for name, value in config.rule_options.items())
+    if fixed := sorted(set(drawn) & set(config.rule_options)):
+        raise UsageError(
+            f"--rule-option {given}: the {config.protocol} protocol decides {', '.join(fixed)}; leave it out"
+        )
+    try:
+        return rules.make(config.rule, model, **with_seed(config), **drawn)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, WidealignError) or not given:
+            raise
+        raise UsageError(f"--rule-option {given} does not suit {config.rule}: {error}") from error
 
 
 def with_seed(config: RunConfig) -> dict[str, Any]:

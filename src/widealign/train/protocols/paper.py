@@ -6,7 +6,7 @@ from widealign import rules
 from widealign.config import RunConfig
 from widealign.train.optimizers import make_optimizer, make_schedule
 from widealign.train.protocols.draws import draw_network
-from widealign.train.protocols.options import with_seed
+from widealign.train.protocols.options import make_learner
 from widealign.train.protocols.prepared import Prepared, describe, evaluate, forward_of
 from widealign.train.protocols.tasks import Task
 from widealign.train.record import Criterion
@@ -67,6 +67,6 @@ def _learner(config: RunConfig, task: Task, device: torch.device) -> rules.Learn
         # Readout-only also trains the initial state there, by backpropagation through the fixed recurrent weights.
         model.get_submodule("cell").requires_grad_(False)
         return rules.make("normal", model)
-    if config.rule == "dfa" and shared:
-        drawn["shared_over_space"] = True
-    return rules.make(config.rule, model, **with_seed(config), **drawn)
+    if config.rule == "dfa":
+        drawn["shared_over_space"] = shared
+    return make_learner(config, model, **drawn)
