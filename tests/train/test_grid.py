@@ -60,3 +60,8 @@ def test_a_grid_that_cannot_begin_can_be_corrected(tmp_path):
     with pytest.raises(DataError, match="1000000000 training examples"):
         run_grid(replace(_CONFIG, data_limit=10**9), (0.1, 1.0), tmp_path / "grid")
     assert not (tmp_path / "grid").exists()
+
+
+def test_rates_that_are_nearly_equal_have_folders_of_their_own(tmp_path):
+    result = run_grid(replace(_CONFIG, epochs=1), (1.0, 1.0000001), tmp_path)
+    assert [one["folder"] for one in result["grid"]] == ["lr-1", "lr-1.0000001"]

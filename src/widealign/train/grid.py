@@ -41,7 +41,7 @@ def run_grid(
             return done
         if stored is None:
             write_json(out / "config.json", {**asked, **record.provenance()})
-        folders = [out / f"lr-{rate:g}" for rate in rates]
+        folders = [out / f"lr-{_short(rate)}" for rate in rates]
         try:
             results = [run(c, folder, options, observers=observers) for c, folder in zip(configs, folders, strict=True)]
         except WidealignError:
@@ -68,3 +68,8 @@ def _chosen(results: Sequence[dict[str, Any]], folders: Sequence[str]) -> dict[s
             for folder, result in zip(folders, results, strict=True)
         ],
     }
+
+
+def _short(rate: float) -> str:
+    """1 rather than 1.0, with all digits where they matter."""
+    return f"{rate:g}" if float(f"{rate:g}") == rate else repr(rate)
