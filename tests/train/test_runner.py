@@ -270,6 +270,7 @@ def test_checkpoint_seconds_are_a_time_span(seconds):
         ({"data_limit": 10**9}, "1000000000 training examples or more are needed"),
         ({"batch_size": 5000}, "a batch holds 5000 examples, but only 1000 train"),
         ({"rule_options": {"refresh": "often"}}, "--rule-option refresh='often' does not suit align-ada: "),
+        ({"rule_options": {"refresh": "often"}, "protocol": "sound"}, "--rule-option refresh='often' does not suit"),
         ({"rule_options": {"speed": 1}}, "has no option speed; its options are"),
     ],
 )

@@ -4,11 +4,10 @@ from itertools import islice
 
 import torch
 
-from widealign import rules
 from widealign.config import RunConfig
 from widealign.nn import BatchAxisNorm, gather_statistics
 from widealign.train.optimizers import make_optimizer, make_schedule
-from widealign.train.protocols.options import with_seed
+from widealign.train.protocols.options import make_learner
 from widealign.train.protocols.prepared import Prepared, describe, evaluate, forward_of, precision
 from widealign.train.protocols.tasks import Task
 from widealign.train.protocols.worth import NOT_TESTED, Worth
@@ -30,7 +29,7 @@ def prepare_sound(config: RunConfig, task: Task, device: torch.device) -> Prepar
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         model = task.network().to(device)
-    learner = rules.make(config.rule, model, **with_seed(config))
+    learner = make_learner(config, model)
     forward = forward_of(learner, config, device)
     optimizer = make_optimizer(config, learner.parameters())
     size = config.batch_size or 1
