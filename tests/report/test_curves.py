@@ -7,6 +7,7 @@ from widealign.report import interactive, printed
 from widealign.report.curves import as_csv, axes, study_axes
 from widealign.report.drawing import updates
 from widealign.report.filled import blocks
+from widealign.report.ticks import log_ticks
 
 pytestmark = pytest.mark.quick
 
@@ -73,6 +74,14 @@ def test_plotly_gets_a_legend_entry_for_each_group_and_both_colours(make_content
     assert all(set(trace["meta"]) == {"light", "dark"} for trace in traces)
     rings = [trace for trace in traces if trace["marker"].get("symbol") == "circle-open"]
     assert len(rings) == len(panel.curves)
+
+
+def test_logarithmic_axes_have_plain_labels(make_contents):
+    train, _ = panels(make_contents, "figure-9")
+    assert train.y_ticks == (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+    assert interactive.figure(train)["layout"]["yaxis"]["ticktext"] == ["0.2", "0.5", "1", "2", "5", "10"]
+    assert log_ticks([1e-9, 1.0])[:2] == (1e-9, 1e-8)
+    assert log_ticks([0.0]) == ()
 
 
 def test_every_point_is_in_the_csv(make_contents):

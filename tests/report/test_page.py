@@ -33,6 +33,15 @@ def test_it_says_where_the_numbers_come_from(page):
         assert words in html, words
 
 
+def test_it_says_what_each_scale_spends_and_how_far_seeds_lie_apart(page):
+    html = re.sub(r"\s+", " ", page.read_text())
+    assert re.search(r"runs finished · \d+ epochs, \d+ images, width 32, seeds 100–104", html)
+    assert "Mean ± standard deviation over 5 seeds" in html
+    figure = html[html.index('id="figure-6"') : html.index('id="theory-1"')]
+    assert "The first n training images" in figure
+    assert "One seed a cell: the spread is not known." in figure
+
+
 def test_files_beside_it_are_all_there(page):
     links = re.findall(r'href="(report-files/[^"]+)"', page.read_text())
     assert links

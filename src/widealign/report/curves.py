@@ -9,6 +9,7 @@ from typing import Any
 from widealign.experiments import Panel, Rates
 from widealign.report.filled import Block, FilledCell, FilledGrid
 from widealign.report.palette import DASHES, Ink, ink
+from widealign.report.ticks import log_ticks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,13 @@ class Axes:
     log_x: bool = False
     log_y: bool = False
     ticks: tuple[float | str, ...] | None = None
+
+    @property
+    def y_ticks(self) -> tuple[float, ...] | None:
+        """The places of a logarithmic vertical axis that get a label; None leaves them to the drawer."""
+        if not self.log_y:
+            return None
+        return log_ticks(point.y for curve in self.curves for point in (*curve.points, *curve.paper))
 
 
 def axes(block: Block) -> tuple[Axes, ...]:

@@ -33,7 +33,8 @@ class _Update:
     def formula(self) -> str:
         """The update, with the times that it reads."""
         back, forth = _TIMES[self.feedback], _TIMES[self.activity]
-        return rf"$\Delta W_l \;\propto\; -\,(J_l^{{({back})}})^{{\!\top}} e \;\; \sigma(z_{{l-1}}^{{({forth})}})^{{\!\top}}$"
+        signal = rf"(J_l^{{({back})}})^{{\!\top}} e"
+        return rf"$\Delta W_l \;\propto\; -\,{signal} \;\; \sigma(z_{{l-1}}^{{({forth})}})^{{\!\top}}$"
 
 
 _UPDATES = (
@@ -78,11 +79,9 @@ def _network(plot: Plot, y: float, reads_activity: bool, colour: str) -> None:
         plot.add_patch(Circle((x, y), _RADIUS, facecolor=face, zorder=3, **edge))
         words = {"ha": "center", "va": "center", "fontsize": 8.5, "zorder": 4}
         plot.text(x, y, _node(position, y), color="white" if read else _INK, **words)
-    middle = (_X[1] + _X[2]) / 2
-    where = {"va": "bottom"} if live else {"va": "top"}
-    plot.text(
-        middle, y + (0.2 if live else -0.2), rf"$W_l^{{({_TIMES[y]})}}$", ha="center", fontsize=9, color=_INK, **where
-    )
+    middle, up = (_X[1] + _X[2]) / 2, 1 if live else -1
+    weight = rf"$W_l^{{({_TIMES[y]})}}$"
+    plot.text(middle, y + 0.2 * up, weight, ha="center", va="bottom" if live else "top", fontsize=9, color=_INK)
 
 
 def _node(position: int, y: float) -> str:

@@ -1,5 +1,6 @@
 """Axes as plotly's own JSON, written directly: the page needs the plotly script, and making it needs no plotly."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from widealign.report.curves import Axes, Curve, Point
@@ -10,7 +11,7 @@ def figure(axes: Axes) -> dict[str, Any]:
     traces = [trace for curve in axes.curves for trace in _traces(curve)]
     layout = {
         "xaxis": _axis(axes.x_title, axes.log_x, axes.ticks),
-        "yaxis": _axis(axes.y_title, axes.log_y, None),
+        "yaxis": _axis(axes.y_title, axes.log_y, axes.y_ticks),
         "margin": {"l": 56, "r": 12, "t": 8, "b": 48},
         "height": 380,
         "hovermode": "closest",
@@ -22,7 +23,7 @@ def figure(axes: Axes) -> dict[str, Any]:
     return {"data": traces, "layout": layout}
 
 
-def _axis(title: str, logarithmic: bool, ticks: tuple[float | str, ...] | None) -> dict[str, Any]:
+def _axis(title: str, logarithmic: bool, ticks: Sequence[float | str] | None) -> dict[str, Any]:
     axis: dict[str, Any] = {
         "title": {"text": title, "standoff": 8},
         "zeroline": False,
@@ -38,7 +39,7 @@ def _axis(title: str, logarithmic: bool, ticks: tuple[float | str, ...] | None) 
     return axis
 
 
-def _numbers(ticks: tuple[float | str, ...]) -> list[float]:
+def _numbers(ticks: Sequence[float | str]) -> list[float]:
     return [float(tick) for tick in ticks]
 
 

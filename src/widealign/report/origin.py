@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from widealign.config import RunConfig
+from widealign.report.spent import numbers
 from widealign.sweep import Record, duration
 
 
@@ -16,7 +17,7 @@ def origin(records: Iterable[Record]) -> tuple[tuple[str, str], ...]:
     status = Counter(record.result["status"] for record in found)
     facts = [
         ("runs", f"{len(found)}" + (f", {status['diverged']} of them diverged" if status["diverged"] else "")),
-        ("seeds", _numbers({config.seed for config in configs})),
+        ("seeds", numbers({config.seed for config in configs})),
         ("protocols", _listed(config.protocol for config in configs)),
         ("computing", duration(sum(record.seconds for record in found))),
         ("hardware", _listed(_hardware(record) for record in found)),
@@ -32,17 +33,6 @@ def _listed(texts: Iterable[str], most: int = 3) -> str:
     shown = [text for text, _ in counts.most_common(most)]
     more = len(counts) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _numbers(numbers: set[int]) -> str:
-    """`99–101, 105` for consecutive ones."""
-    spans: list[list[int]] = []
-    for number in sorted(numbers):
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ", ".join(f"{low}" if low == high else f"{low}–{high}" for low, high in spans)
 
 
 def _hardware(record: Record) -> str:

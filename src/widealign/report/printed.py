@@ -1,12 +1,13 @@
 """Axes drawn by matplotlib: PNG and PDF beside the page, SVG inside it for print. Equal results give equal bytes."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes as Plot
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -55,11 +56,33 @@ def draw(panels: Sequence[Axes]) -> Figure:
             _panel(plot, panel)
         for plot, panel in list(zip(plots, panels, strict=True))[1:]:
             plot.set_ylabel("" if panel.y_title == panels[0].y_title else panel.y_title)
-        labelled = [pair for plot in plots for pair in zip(*plot.get_legend_handles_labels(), strict=True)]
-        handles = {text: handle for handle, text in labelled} | _key(panels)
-        columns = min(len(handles), max(3, 4 * len(panels)))
-        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, fontsize=8)
+        _legends(figure, plots, panels)
         return settled(figure)
+
+
+def _legends(figure: Figure, plots: Sequence[Plot], panels: Sequence[Axes]) -> None:
+    """One for all panels, or one each where they show different things; below them what dashes and rings mean."""
+    own = [_handles(plot) for plot in plots]
+    together = {text: handle for handles in own for text, handle in handles.items()}
+    width = figure.get_figwidth()
+    if max(map(len, own)) == len(together):
+        _legend(figure, together | _key(panels), width, loc="outside lower center")
+        return
+    for plot, handles in zip(plots, own, strict=True):
+        _legend(plot, handles, width / len(plots) - 0.8, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    _legend(figure, _key(panels), width, loc="outside lower center")
+
+
+def _handles(plot: Plot) -> dict[str, Artist]:
+    handles, texts = plot.get_legend_handles_labels()
+    return dict(zip(texts, handles, strict=True))
+
+
+def _legend(where: Figure | Plot, handles: Mapping[str, Artist], inches: float, **place: Any) -> None:
+    """As many columns as fit: at 8 points a letter takes about 0.065 inches, the sample before the text 0.55."""
+    if handles:
+        columns = max(1, int(inches / (0.55 + 0.065 * max(map(len, handles)))))
+        where.legend(list(handles.values()), list(handles), ncols=min(columns, len(handles)), fontsize=8, **place)
 
 
 def _key(panels: Sequence[Axes]) -> dict[str, Line2D]:
@@ -86,12 +109,13 @@ def _panel(plot: Plot, panel: Axes) -> None:
     plot.set_ylabel(panel.y_title)
     if panel.log_y:
         plot.set_yscale("log")
+        plot.set_yticks(panel.y_ticks or (), [f"{tick:g}" for tick in panel.y_ticks or ()])
     if panel.log_x:
         plot.set_xscale("log", base=2 if panel.x_title == "width" else 10)
         ticks = [float(tick) for tick in panel.ticks or ()]
         if ticks:
             plot.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-            plot.minorticks_off()
+    plot.minorticks_off()
 
 
 def _curve(plot: Plot, curve: Curve) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from widealign.experiments import Claim, Scale, Verdict
+from widealign.experiments import Claim, Scale, Verdict, jobs
 from widealign.report import curves, drawing, interactive, printed, speed, tables
 from widealign.report.curves import Axes
 from widealign.report.filled import Block
+from widealign.report.spent import spent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ class Shown:
     """What the template sees of a block.
 
     Attributes:
+        spent: Epochs, images, widths and seeds of this scale.
+        notes: What is to be known of the panels: the notes of their grids, seeds and spread.
         picture: The figure as SVG, base64, for print and for pages without scripts; empty if there is no figure.
         files: Label and path, relative to the page, of each file beside it.
     """
@@ -42,6 +45,8 @@ class Shown:
     picture: str
     files: tuple[tuple[str, str], ...]
     verdicts: tuple[tuple[Claim, Verdict], ...]
+    spent: str
+    notes: tuple[str, ...]
 
 
 def shown(block: Block, beside: Path) -> Shown:
@@ -70,7 +75,18 @@ def shown(block: Block, beside: Path) -> Shown:
         picture=base64.b64encode(printed.svg(figure)).decode() if figure is not None else "",
         files=tuple((label, f"{beside.name}/{name}") for label, name in files),
         verdicts=block.verdicts,
+        spent=spent(jobs(block.experiment, block.scale)),
+        notes=_notes(block) if panels else (),
     )
+
+
+def _notes(block: Block) -> tuple[str, ...]:
+    """Of grids that are only drawn; those of tables stand below the table."""
+    tabled = {grid.name for grid in block.experiment.tables}
+    drawn = [filled for name, filled in block.grids.items() if name not in tabled and filled.finished]
+    about = {filled.grid.title: tables.about_spread(filled) for filled in drawn}
+    spreads = [f"{title}: {text}" for title, text in about.items()] if len(set(about.values())) > 1 else about.values()
+    return tuple(dict.fromkeys(text for text in (*(filled.grid.note for filled in drawn), *spreads) if text))
 
 
 def _write(stem: Path, ending: str, text: str, label: str) -> tuple[str, str]:

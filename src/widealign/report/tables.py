@@ -55,7 +55,7 @@ def table(filled: FilledGrid) -> Table:
         unit=_unit(filled.grid.measure),
         columns=tuple(column.label for column in columns),
         groups=tuple((name, tuple(lines)) for name, lines in groups.items()),
-        notes=tuple(note for note in (filled.grid.note, _about_spread(filled)) if note),
+        notes=tuple(note for note in (filled.grid.note, about_spread(filled)) if note),
         has_paper=any(f.cell.paper for f in filled.cells),
     )
 
@@ -112,7 +112,8 @@ def _about(filled: FilledCell) -> str:
     return ", ".join(words)
 
 
-def _about_spread(filled: FilledGrid) -> str:
+def about_spread(filled: FilledGrid) -> str:
+    """How many seeds are behind the numbers of a grid, and how far they lie apart."""
     done = [f for f in filled.cells if f.value.mean is not None]
     spreads = [f.value.spread for f in done if f.value.spread is not None]
     if spreads:
