@@ -67,6 +67,12 @@ def test_a_change_within_the_tolerance_decides_nothing():
         assert "noise" in check(close).because
 
 
+def test_a_verdict_names_the_place_and_three_digits():
+    numbers = {("a", "8"): Number(mean=36.0), ("a", "64"): Number(mean=40.0)}
+    wide = Results(axis="width", columns=("8", "64"), numbers=numbers)
+    assert rises("a")(wide).because == "36.0 at width 8, 40.0 at width 64"
+
+
 def test_agreement_is_a_share_of_cells():
     cells = (("a at 8", 0.5, 2.0), ("b at 8", -1.0, 2.0), ("c at 8", 3.0, 2.0))
     assert agrees(0.6)(Results(differences=cells)).outcome == "holds"

@@ -33,12 +33,14 @@ class Results:
     """What a claim sees of one grid: complete cells only.
 
     Attributes:
+        axis: What the columns are, such as width.
         columns: Labels of the columns that the scale has, from the narrowest to the widest.
         numbers: Complete cells by row key and column label.
         differences: Name, difference from the printed number, and what counts as agreement, of each comparable cell.
         study: Result of the experiment's study, where it has one.
     """
 
+    axis: str = ""
     columns: tuple[str, ...] = ()
     numbers: Mapping[tuple[str, str], Number] = field(default_factory=dict)
     differences: tuple[tuple[str, float, float], ...] = ()
@@ -47,6 +49,10 @@ class Results:
     def shared(self, rows: Sequence[str]) -> list[str]:
         """Columns in which every one of the rows has a number."""
         return [column for column in self.columns if all((row, column) in self.numbers for row in rows)]
+
+    def at(self, column: str) -> str:
+        """In words, such as `at width 8`."""
+        return f"at {self.axis} {column}" if self.axis else f"at {column}"
 
 
 Check = Callable[[Results], Verdict]
@@ -92,7 +98,8 @@ def _against(row: str, other: str, sign: int, factor: float = 1.0) -> Check:
         if len(columns) == 1 and factor == 1:
             return _compare(results, row, other, columns[0], sign)
         ours, theirs = (fmean(results.numbers[r, c].mean for c in columns) for r in (row, other))
-        because = f"{_short(row)} {ours:.3g}, {_short(other)} {theirs:.3g}, mean over columns {', '.join(columns)}"
+        where = f"mean over {results.axis or 'columns'} {', '.join(columns)}"
+        because = f"{_short(row)} {_number(ours)}, {_short(other)} {_number(theirs)}, {where}"
         return _verdict(sign * (ours - factor * theirs) > 0, because)
 
     return check
@@ -108,7 +115,8 @@ def gap_narrows(row: str, to: str) -> Check:
         first, last = (
             abs(results.numbers[to, c].mean - results.numbers[row, c].mean) for c in (columns[0], columns[-1])
         )
-        because = f"the gap is {first:.3g} at {columns[0]} and {last:.3g} at {columns[-1]}"
+        where, to_where = results.at(columns[0]), results.at(columns[-1])
+        because = f"the gap is {_number(first)} {where} and {_number(last)} {to_where}"
         return _trusted(first - last, results.numbers[row, columns[-1]].tolerance, because)
 
     return check
@@ -130,7 +138,7 @@ def _trend(rows: Sequence[str], sign: int) -> Check:
         if len(columns) < 2:
             return _missing(rows, "in two columns")
         first, last = (fmean(results.numbers[row, c].mean for row in rows) for c in (columns[0], columns[-1]))
-        because = f"{first:.3g} at {columns[0]}, {last:.3g} at {columns[-1]}"
+        because = f"{_number(first)} {results.at(columns[0])}, {_number(last)} {results.at(columns[-1])}"
         return _trusted(sign * (last - first), results.numbers[rows[0], columns[-1]].tolerance, because)
 
     return check
@@ -172,11 +180,11 @@ def slope_near(key: str, predicted: float, margin: float, bound: bool = False) -
 def _compare(results: Results, row: str, other: str, column: str, sign: int = 1) -> Verdict:
     """Two cells of one column. A difference within its 95 % interval, or the tolerance of one seed, decides nothing."""
     a, b = results.numbers[row, column], results.numbers[other, column]
-    because = f"{_short(row)} {a.mean:.3g}, {_short(other)} {b.mean:.3g} at {column}"
+    because = f"{_short(row)} {_number(a.mean)}, {_short(other)} {_number(b.mean)} {results.at(column)}"
     noise = difference_interval((a.spread, a.seeds), (b.spread, b.seeds))
     if noise is None:
         noise, because = max(a.tolerance, b.tolerance), f"{because}, one seed"
-    because = f"{because}; difference {a.mean - b.mean:+.3g} ± {noise:.2g}".replace(" -", " −")
+    because = f"{because}; difference {a.mean - b.mean:+.2g} ± {noise:.2g}".replace(" -", " −")
     if abs(a.mean - b.mean) < noise:
         return Verdict(outcome="not enough runs", because=f"{because}, within the noise")
     return _verdict(sign * (a.mean - b.mean) > 0, because)
@@ -195,6 +203,11 @@ def _verdict(truth: bool, because: str) -> Verdict:
 
 def _missing(rows: Sequence[str], where: str = "in one column") -> Verdict:
     return Verdict(outcome="not enough runs", because=f"needs {', '.join(map(_short, rows))} {where}")
+
+
+def _number(value: float) -> str:
+    """Three digits, also where the last of them is 0."""
+    return f"{value:#.3g}".rstrip(".")
 
 
 def _short(row: str) -> str:

@@ -141,6 +141,7 @@ def _results(filled: FilledGrid | None, study: Mapping[str, Any] | None) -> Resu
     if filled is None:
         return Results(study=study)
     return Results(
+        axis=filled.grid.axis,
         columns=tuple(dict.fromkeys(f.cell.column.label for f in filled.cells)),
         numbers={
             (f.cell.row.key, f.cell.column.label): Number(
