@@ -124,7 +124,7 @@ DURING = (
 FIGURE_8 = Experiment(
     id="figure-8",
     title="Alignment while training",
-    about="Score of each layer over 300 epochs at width 512, with the baseline of permuted weights (dashed).",
+    about="Score of each layer over 300 epochs at width 512, with the baseline of permuted weights (dotted).",
     panels=tuple(
         Panel(grid=grid, title=grid.title, x="epoch", by=("layer", "baseline"), trace=scores_over_epochs, log_x=False)
         for grid in DURING
