@@ -69,11 +69,37 @@ def test_an_unchanged_layer_is_nan_with_its_name(zero: int) -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("zero", [0, 1])
+def test_the_probes_of_an_unchanged_layer_are_nan_with_its_name(zero: int) -> None:
+    changes = [torch.randn(3, 4), torch.randn(3, 4)]
+    changes[zero] = torch.zeros(3, 4)
+    with pytest.warns(RuntimeWarning, match=r"'layers\.2\.weight' have not changed"):
+        estimate = score_probe(*changes, layer="layers.2.weight")
+    assert all(math.isnan(number) for number in estimate)
+
+
+@pytest.mark.quick
+def test_numpy_arrays_and_lists_are_changes_too() -> None:
+    a, b = pair((4, 5), 3)
+    generator = [torch.Generator().manual_seed(0) for _ in range(4)]
+    assert score(a.numpy(), b.numpy()) == score(a, b)
+    assert score(a.tolist(), b) == pytest.approx(score(a, b))
+    assert score_probe(a.numpy(), b.numpy(), generator=generator[0]) == score_probe(a, b, generator=generator[1])
+    assert score_permuted(a.numpy(), b.numpy(), b.numpy(), generator=generator[2]) == score_permuted(
+        a, b, b, generator=generator[3]
+    )
+
+
+@pytest.mark.quick
 def test_errors_say_what_was_given() -> None:
     with pytest.raises(UsageError, match=r"\(3, 4\) and \(4, 3\)"):
         score(torch.zeros(3, 4), torch.zeros(4, 3))
-    with pytest.raises(UsageError, match="Leave biases out"):
-        as_matrix(torch.zeros(3))
+    for estimate in (score_probe, lambda a, b: score_permuted(a, b, b)):
+        with pytest.raises(UsageError, match=r"\(3, 4\) and \(4, 3\)"):
+            estimate(torch.ones(3, 4), torch.ones(4, 3))
+    for shape in ((3,), (0, 3)):
+        with pytest.raises(UsageError, match="Leave biases out"):
+            as_matrix(torch.zeros(shape))
     with pytest.raises(Diverged, match="layer 'a'"):
         score(torch.full((2, 2), math.inf), torch.ones(2, 2), layer="a")
     with pytest.raises(UsageError, match="rounds="):
@@ -88,6 +114,19 @@ def test_matrix_probes_agree_with_the_exact_score(shape: tuple[int, ...], seed: 
     a, b = pair(shape, seed)
     estimate = score_probe(a, b, rounds=100, probes=200, generator=torch.Generator().manual_seed(seed))
     assert abs(estimate.value - score(a, b)) <= 3 * estimate.error + 1e-6
+
+
+def test_the_standard_error_of_matrix_probes_is_as_large_as_their_errors() -> None:
+    """Errors in units of the stated one are of mean 0 and size 1: probes are not normalised, which would bias them."""
+    ratios = []
+    for seed in range(400):
+        a, b = pair((1 + seed % 7, 1 + seed % 11), seed)
+        estimate = score_probe(a, b, rounds=100, probes=2, generator=torch.Generator().manual_seed(seed))
+        if estimate.error > 1e-3:
+            ratios.append((estimate.value - score(a, b)) / estimate.error)
+    errors = torch.tensor(ratios)
+    assert abs(errors.mean()) < 0.2
+    assert 0.9 < errors.std() < 1.3
 
 
 @pytest.mark.quick

@@ -65,27 +65,10 @@ class AlignmentObserver:
         learned, changes = self.companion.learned(), self.companion.changes()
         shuffle = _script_shuffle() if self._as_scripts else None
         for layer, name in self.layers.items():
-            estimate = self._estimator(name, 1000 * epoch + layer)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # an unchanged layer is null in the log
-                exact = score(learned[name], changes[name], layer=name)
-            permuted = score_permuted(
-                self.companion.parameters[name],
-                self.companion.initial[name].detach(),
-                changes[name],
-                permutations=1 if self._as_scripts else self._permutations,
-                of=estimate,
-                shuffle=shuffle,
-                generator=torch.Generator().manual_seed(self._seed + layer),
-            )
-            yield {
-                "kind": "alignment",
-                "epoch": epoch,
-                "layer": layer,
-                "score": exact,
-                "score_probe": estimate(learned[name], changes[name]),
-                "score_permuted": permuted.mean,
-            }
+                scores = self._scores(name, epoch, layer, (learned[name], changes[name]), shuffle)
+            yield {"kind": "alignment", "epoch": epoch, "layer": layer, **scores}
 
     def state_dict(self) -> dict[str, Any]:
         """The companion, and the layers' image sizes."""
@@ -96,6 +79,25 @@ class AlignmentObserver:
         """Go on from `state`."""
         self.companion.load_state_dict(state["companion"])
         self._images = {name: Images(height=h, width=w, stride=s) for name, (h, w, s) in state["images"].items()}
+
+    def _scores(
+        self, name: str, epoch: int, layer: int, both: tuple[Tensor, Tensor], shuffle: Callable[[Tensor], Tensor] | None
+    ) -> dict[str, float]:
+        estimate = self._estimator(name, 1000 * epoch + layer)
+        permuted = score_permuted(
+            self.companion.parameters[name],
+            self.companion.initial[name].detach(),
+            both[1],
+            permutations=1 if self._as_scripts else self._permutations,
+            of=estimate,
+            shuffle=shuffle,
+            generator=torch.Generator().manual_seed(self._seed + layer),
+        )
+        return {
+            "score": score(*both, layer=name),
+            "score_probe": estimate(*both),
+            "score_permuted": permuted.mean,
+        }
 
     def _estimator(self, name: str, number: int) -> Callable[[Tensor, Tensor], float]:
         site = site_of(name, self._images)

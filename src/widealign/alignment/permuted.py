@@ -1,12 +1,12 @@
 """The baseline of figure 8: what score remains when a layer's trained weights are shuffled."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from widealign.alignment.scores import score
+from widealign.alignment.scores import same_shape, score
 from widealign.errors import UsageError
 
 
@@ -18,9 +18,9 @@ class Baseline(NamedTuple):
 
 
 def score_permuted(
-    weight: Tensor,
-    weight_initial: Tensor,
-    delta_w_star: Tensor,
+    weight: Any,
+    weight_initial: Any,
+    delta_w_star: Any,
     *,
     permutations: int = 10,
     of: Callable[[Tensor, Tensor], float] = score,
@@ -49,10 +49,11 @@ def score_permuted(
     """
     if permutations < 1:
         raise UsageError(f"permutations= must be 1 or more; it is {permutations}.")
+    now, then = (w.detach() for w in same_shape(weight, weight_initial))
     values = torch.empty(permutations, dtype=torch.float64)
     for i in range(permutations):
-        shuffled = _shuffled(weight.detach(), generator) if shuffle is None else shuffle(weight.detach())
-        values[i] = of(shuffled - weight_initial, delta_w_star)
+        shuffled = _shuffled(now, generator) if shuffle is None else shuffle(now)
+        values[i] = of(shuffled - then, delta_w_star)
     return Baseline(values.mean().item(), values.std(correction=1).item() if permutations > 1 else 0.0)
 
 

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.grad import conv2d_input
 
-from widealign.alignment.scores import as_matrix
+from widealign.alignment.scores import as_matrix, same_shape, undefined
 from widealign.errors import UsageError
 
 Operator = Callable[[Tensor, Tensor], Tensor]
@@ -33,14 +33,15 @@ class Images:
 
 
 def score_probe(
-    delta_w: Tensor,
-    delta_w_star: Tensor,
+    delta_w: Any,
+    delta_w_star: Any,
     *,
     images: Images | None = None,
     rounds: int = 100,
     probes: int = 100,
     tolerance: float = 0.0,
     generator: torch.Generator | None = None,
+    layer: str = "",
 ) -> Estimate:
     """Equation 13 by Gaussian probes x: tr(Δ Σ) = E[(Δ x)·(Σ x)].
 
@@ -48,8 +49,8 @@ def score_probe(
 
     Without `images`, x are vectors of the fan-in and the estimate converges to `score`. With `images`, x are Gaussian
     images and Δ acts as a convolution with ΔW followed by the transposed convolution: what the authors' scripts
-    measure. It is another number than `score`, since neighbouring patches of an image overlap. There, too, a_r and b_r
-    are divided by their mean absolute value in every round.
+    measure. It is another number than `score`, since neighbouring patches of an image overlap; and as in the scripts
+    a_r and b_r are divided by their mean absolute value in every round, which for few probes biases the estimate.
 
     Args:
         delta_w: W(t) - W(0).
@@ -59,9 +60,11 @@ def score_probe(
         probes: Probes a round.
         tolerance: Stop before `rounds` once the standard error is below this (never before the fifth round).
         generator: Source of the probes; it decides their device.
+        layer: Name for messages.
 
     Returns:
-        The estimate and its standard error (jackknife over rounds).
+        The estimate and its standard error (jackknife over rounds); both `nan`, with a warning, where one of the
+        changes is zero.
 
     Example:
         >>> from widealign.alignment import score
@@ -72,17 +75,22 @@ def score_probe(
     """
     if rounds < 2:
         raise UsageError(f"rounds= must be 2 or more, for a standard error; it is {rounds}.")
-    if images is not None and delta_w.ndim != 4:
-        raise UsageError(f"Image probes need a kernel (out, in, k, k); the shape given is {tuple(delta_w.shape)}.")
+    a, b = (change.detach() for change in same_shape(delta_w, delta_w_star, layer))
+    if images is not None and a.ndim != 4:
+        raise UsageError(f"Image probes need a kernel (out, in, k, k); the shape given is {tuple(a.shape)}.")
     if images is None:
-        delta_w, delta_w_star = as_matrix(delta_w), as_matrix(delta_w_star)
-    shape = (delta_w.shape[1],) if images is None else (delta_w.shape[1], images.height, images.width)
+        a, b = as_matrix(a), as_matrix(b)
+    if not (a.any() and b.any()):
+        return Estimate(undefined(layer), math.nan)
+    a, b = a / a.abs().max(), b / b.abs().max()
+    shape = (a.shape[1],) if images is None else (a.shape[1], images.height, images.width)
     apply = _apply_matrix if images is None else _apply_images(images)
     sums: list[Tensor] = []
     estimate = Estimate(math.nan, math.nan)
     for r in range(rounds):
-        x = torch.randn(probes, *shape, generator=generator, dtype=delta_w.dtype, device=_device(generator)).to(delta_w)
-        sums.append(_products(apply(x, delta_w.detach()), apply(x, delta_w_star.detach())))
+        x = torch.randn(probes, *shape, generator=generator, dtype=a.dtype, device=_device(generator)).to(a)
+        products = _products(apply(x, a), apply(x, b), normalised=images is not None)
+        sums.append(products)
         if r == rounds - 1 or (tolerance > 0 and r >= 4):
             estimate = _jackknife(torch.stack(sums))
             if estimate.error < tolerance:
@@ -121,8 +129,10 @@ def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-def _products(a: Tensor, b: Tensor) -> Tensor:
-    a, b = (v.double() / v.double().abs().mean() for v in (a, b))
+def _products(a: Tensor, b: Tensor, *, normalised: bool) -> Tensor:
+    a, b = a.double(), b.double()
+    if normalised:
+        a, b = a / a.abs().mean(), b / b.abs().mean()
     return torch.stack([(a * b).sum(), a.square().sum(), b.square().sum()])
 
 

@@ -1,6 +1,7 @@
 """The alignment score of equation 13, exactly."""
 
 import warnings
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,22 +9,35 @@ from torch import Tensor
 from widealign.errors import Diverged, UsageError
 
 
-def as_matrix(delta: Tensor) -> Tensor:
+def as_matrix(delta: Any) -> Tensor:
     """A weight change as (out, fan-in): a convolution kernel (out, in, k, k) becomes (out, in * k * k).
+
+    Takes tensors, NumPy arrays and nested lists.
 
     Example:
         >>> as_matrix(torch.zeros(8, 3, 3, 3)).shape
         torch.Size([8, 27])
     """
-    if delta.ndim < 2:
+    tensor = torch.as_tensor(delta)
+    if tensor.ndim < 2 or tensor.numel() == 0:
         raise UsageError(
             f"An alignment score needs a weight matrix (out, in) or a kernel (out, in, k, k); the shape given is "
-            f"{tuple(delta.shape)}. Leave biases out."
+            f"{tuple(tensor.shape)}. Leave biases out."
         )
-    return delta.detach().flatten(1)
+    return tensor.detach().flatten(1)
 
 
-def score(delta_w: Tensor, delta_w_star: Tensor, *, layer: str = "") -> float:
+def same_shape(delta_w: Any, delta_w_star: Any, layer: str = "") -> tuple[Tensor, Tensor]:
+    """Both changes as tensors; an error unless they are of one shape."""
+    a, b = torch.as_tensor(delta_w), torch.as_tensor(delta_w_star)
+    if a.shape != b.shape:
+        raise UsageError(
+            f"The two weight changes{_of(layer)} must have one shape; they have {tuple(a.shape)} and {tuple(b.shape)}."
+        )
+    return a, b
+
+
+def score(delta_w: Any, delta_w_star: Any, *, layer: str = "") -> float:
     """Cosine between Δ = ΔW^T ΔW and Σ = ΔW*^T ΔW* (equation 13).
 
         S = tr(Δ Σ) / sqrt(tr(Δ²) tr(Σ²)),     tr(Δ Σ) = ‖ΔW ΔW*^T‖²,   ‖.‖ the Frobenius norm
@@ -32,7 +46,7 @@ def score(delta_w: Tensor, delta_w_star: Tensor, *, layer: str = "") -> float:
     small matrices. Products are summed in float64.
 
     Args:
-        delta_w: W(t) - W(0), of shape (out, in) or (out, in, k, k).
+        delta_w: W(t) - W(0), of shape (out, in) or (out, in, k, k): a tensor or a NumPy array.
         delta_w_star: The same change of the companion weights.
         layer: Name for messages.
 
@@ -47,14 +61,9 @@ def score(delta_w: Tensor, delta_w_star: Tensor, *, layer: str = "") -> float:
         >>> score(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]))  # different inputs have been learned from
         0.0
     """
-    if delta_w.shape != delta_w_star.shape:
-        raise UsageError(
-            f"The two weight changes{_of(layer)} must have one shape; they have {tuple(delta_w.shape)} and "
-            f"{tuple(delta_w_star.shape)}."
-        )
-    a, b = _unit(delta_w, layer), _unit(delta_w_star, layer)
+    a, b = (_unit(delta, layer) for delta in same_shape(delta_w, delta_w_star, layer))
     if a is None or b is None:
-        return _zero(layer)
+        return undefined(layer)
     if a.shape[1] <= a.shape[0]:
         delta, sigma = a.mT @ a, b.mT @ b
         cosine = (delta * sigma).sum() / (delta.norm() * sigma.norm())
@@ -93,7 +102,8 @@ def _unit(delta: Tensor, layer: str) -> Tensor | None:
     return matrix / largest if largest > 0 else None
 
 
-def _zero(layer: str) -> float:
+def undefined(layer: str = "") -> float:
+    """The score of a layer that has not changed: nan, with a warning."""
     message = f"The weights{_of(layer)} have not changed, so their alignment score is undefined (nan)."
     warnings.warn(message, RuntimeWarning, stacklevel=3)
     return float("nan")
