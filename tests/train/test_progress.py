@@ -1,5 +1,6 @@
 import io
 import sys
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -23,14 +24,19 @@ def test_nothing_is_shown_unless_a_person_looks(capsys, monkeypatch):
     assert type(show(loop, "title")) is Line
 
 
-def test_the_line_tells_epoch_loss_figures_and_speed(monkeypatch):
+@pytest.mark.parametrize("accuracy", [0.25, None])
+def test_the_line_tells_epoch_loss_figures_speed_and_time_left_on_80_columns(monkeypatch, accuracy):
     monkeypatch.setattr("widealign.train.progress._REFRESH_SECONDS", 0.0)
     screen = io.StringIO()
-    loop = Loop(small_trial(epochs=2))
-    line = Line(loop, "digits normal", console=Console(file=screen, force_terminal=True, width=200))
+    trial = small_trial(epochs=12)
+    loop = Loop(replace(trial, evaluate=lambda: {"train_acc": accuracy, "eval_loss": 0.5, "eval_acc": accuracy}))
+    line = Line(loop, "digits normal", console=Console(file=screen, force_terminal=True, width=80, color_system=None))
     with line:
         for event in loop.run():
             line.event(event)
     shown = screen.getvalue()
-    for expected in ("digits normal", "epoch 2/2", "loss 0.", "eval_loss 0.", "examples/s"):
-        assert expected in shown
+    assert "digits normal\n" in shown.replace("\r", "")
+    drawn = next(text for text in reversed(shown.splitlines()) if "epoch 12/12" in text)
+    for expected in ("loss 0.", "train 0.25  eval 0.25" if accuracy else "eval_loss 0.5", "samples/s", ":"):
+        assert expected in drawn
+    assert "…" not in drawn
