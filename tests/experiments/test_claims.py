@@ -3,7 +3,18 @@
 import pytest
 
 from widealign.experiments import Number, Results
-from widealign.experiments.claims import agrees, beats, below, falls, gap_narrows, leads, rises, slope_near
+from widealign.experiments.claims import (
+    agrees,
+    beats,
+    below,
+    best_rises,
+    each_above,
+    falls,
+    gap_narrows,
+    leads,
+    rises,
+    slope_near,
+)
 from widealign.experiments.intervals import difference_interval, half_interval, t_quantile
 
 pytestmark = pytest.mark.quick
@@ -36,6 +47,12 @@ def results(spread: float | None = None, **rows: list[float | None]) -> Results:
         (gap_narrows("a", to="b"), {"a": [1, 5], "b": [6, 7]}, "holds"),
         (gap_narrows("a", to="b"), {"a": [5, 1], "b": [6, 7]}, "does not hold"),
         (gap_narrows("a", to="b"), {"a": [5, 1], "b": [6, None]}, "not enough runs"),
+        (each_above({"a": "b"}), {"a": [0, 2], "b": [1, 1]}, "holds"),
+        (each_above({"a": "b", "c": "d"}), {"a": [3, 3], "b": [1, 1], "c": [1, 1], "d": [0, 2]}, "does not hold"),
+        (each_above({"a": "b"}), {"a": [1, 2]}, "not enough runs"),
+        (best_rises("a"), {"w 8 | a": [1, 3], "w 64 | a": [4, 2], "w 64 | b": [9, 9]}, "holds"),
+        (best_rises("a"), {"w 8 | a": [1, 5], "w 64 | a": [4, 2]}, "does not hold"),
+        (best_rises("a"), {"w 8 | a": [1, 5], "w 64 | b": [4, 2]}, "not enough runs"),
         (rises("a", "b"), {"a": [1, 2], "b": [1, 1]}, "holds"),
         (rises("a", "b"), {"a": [1, 0.5], "b": [1, 1]}, "does not hold"),
         (falls("a"), {"a": [1, 0.5]}, "holds"),

@@ -1,70 +1,29 @@
 """Claims of the paper, and our own, as small pure functions of a grid's values."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Any, Literal
 
 from widealign.experiments.intervals import difference_interval
+from widealign.experiments.verdicts import Check, Claim, Number, Outcome, Results, Verdict
 
-Outcome = Literal["holds", "does not hold", "not enough runs"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """Whether a claim holds, and the numbers that say so."""
-
-    outcome: Outcome
-    because: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Number:
-    """The value of one complete cell; `tolerance` stands in for the noise while there is a single seed."""
-
-    mean: float
-    spread: float | None = None
-    seeds: int = 1
-    tolerance: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Results:
-    """What a claim sees of one grid: complete cells only.
-
-    Attributes:
-        axis: What the columns are, such as width.
-        columns: Labels of the columns that the scale has, from the narrowest to the widest.
-        numbers: Complete cells by row key and column label.
-        differences: Name, difference from the printed number, and what counts as agreement, of each comparable cell.
-        study: Result of the experiment's study, where it has one.
-    """
-
-    axis: str = ""
-    columns: tuple[str, ...] = ()
-    numbers: Mapping[tuple[str, str], Number] = field(default_factory=dict)
-    differences: tuple[tuple[str, float, float], ...] = ()
-    study: Mapping[str, Any] | None = None
-
-    def shared(self, rows: Sequence[str]) -> list[str]:
-        """Columns in which every one of the rows has a number."""
-        return [column for column in self.columns if all((row, column) in self.numbers for row in rows)]
-
-    def at(self, column: str) -> str:
-        """In words, such as `at width 8`."""
-        return f"at {self.axis} {column}" if self.axis else f"at {column}"
-
-
-Check = Callable[[Results], Verdict]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """A sentence, and the function that checks it on the grid of that name (the experiment's first, if empty)."""
-
-    says: str
-    check: Check
-    grid: str = ""
+__all__ = [
+    "Check",
+    "Claim",
+    "Number",
+    "Outcome",
+    "Results",
+    "Verdict",
+    "agrees",
+    "beats",
+    "below",
+    "best_rises",
+    "each_above",
+    "falls",
+    "gap_narrows",
+    "leads",
+    "rises",
+    "slope_near",
+]
 
 
 def leads(row: str, *others: str) -> Check:
@@ -118,6 +77,43 @@ def gap_narrows(row: str, to: str) -> Check:
         where, to_where = results.at(columns[0]), results.at(columns[-1])
         because = f"the gap is {_number(first)} {where} and {_number(last)} {to_where}"
         return _trusted(first - last, results.numbers[row, columns[-1]].tolerance, because)
+
+    return check
+
+
+def each_above(others: Mapping[str, str]) -> Check:
+    """In the last column that has them all, every row is above the one that stands beside it."""
+
+    def check(results: Results) -> Verdict:
+        columns = results.shared((*others, *others.values()))
+        if not columns:
+            return _missing((*others, *others.values()))
+        row, other = min(others.items(), key=lambda pair: _lead(results, *pair, columns[-1]))
+        a, b = results.numbers[row, columns[-1]], results.numbers[other, columns[-1]]
+        because = f"the closest are {_short(row)} with {_number(a.mean)} and {_short(other)} with {_number(b.mean)}"
+        return _trusted(a.mean - b.mean, a.tolerance, because.replace(" -", " −"))
+
+    return check
+
+
+def _lead(results: Results, row: str, other: str, column: str) -> float:
+    return results.numbers[row, column].mean - results.numbers[other, column].mean
+
+
+def best_rises(name: str) -> Check:
+    """Of the rows of that name, one in each group, the last one's best column is above the first one's."""
+
+    def check(results: Results) -> Verdict:
+        best: dict[str, Number] = {}
+        for (row, _), number in results.numbers.items():
+            if _short(row) == name and (row not in best or number.mean > best[row].mean):
+                best[row] = number
+        if len(best) < 2:
+            return _missing((name,), "in two groups")
+        (first, low), *_, (last, high) = best.items()
+        groups = [row.partition(" | ")[0] for row in (first, last)]
+        because = f"at its best {_number(low.mean)} in {groups[0]}, {_number(high.mean)} in {groups[1]}"
+        return _trusted(high.mean - low.mean, high.tolerance, because)
 
     return check
 

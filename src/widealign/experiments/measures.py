@@ -48,7 +48,12 @@ def _best_loss(run: Run, at: At) -> float | None:
 
 def _final_score(run: Run, at: At) -> float | None:
     scores = [line for line in run.lines("alignment") if line["layer"] == at["layer"]]
-    return _probe(scores[-1]) if scores else None
+    return _read(at)(scores[-1]) if scores else None
+
+
+def _read(at: At) -> Callable[[Mapping[str, Any]], float | None]:
+    """What a cell reads of an alignment line: the score of the trained weights, or of the permuted ones."""
+    return (lambda line: line.get("score_permuted")) if at.get("baseline") else _probe
 
 
 def _probe(line: Mapping[str, Any]) -> float | None:
@@ -75,8 +80,7 @@ SECONDS = Measure(name="seconds per epoch", axis="seconds per epoch", of=_second
 def scores_over_epochs(run: Run, at: At) -> Points:
     """Alignment score of one layer, or its permuted baseline, at each measured epoch."""
     of_layer = [line for line in run.lines("alignment") if line["layer"] == at["layer"]]
-    read = (lambda line: line.get("score_permuted")) if at.get("baseline") else _probe
-    return [(line["epoch"], y) for line in of_layer if (y := read(line)) is not None]
+    return [(line["epoch"], y) for line in of_layer if (y := _read(at)(line)) is not None]
 
 
 def loss_over_steps(run: Run, at: At) -> Points:
