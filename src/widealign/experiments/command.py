@@ -1,5 +1,6 @@
 """`widealign list`."""
 
+from importlib import import_module
 from typing import get_args
 
 from rich.console import Console
@@ -9,8 +10,6 @@ from widealign.config import Task
 from widealign.experiments.cells import jobs
 from widealign.experiments.registry import experiments
 from widealign.experiments.spec import SCALES
-
-_RULES = "normal last-layer fa dfa align-zero align-ada align-prop usf brsf frsf"
 
 
 def list_all() -> None:
@@ -23,9 +22,10 @@ def list_all() -> None:
     for scale in SCALES:
         table.add_column(scale, justify="right", no_wrap=True)
     for experiment in experiments().values():
-        counts = [str(len(jobs(experiment, scale)) or "") for scale in SCALES]
+        counts = [str(len(jobs(experiment, scale)) or "–") for scale in SCALES]
         table.add_row(experiment.id, experiment.title, *counts)
     console.print(table)
-    console.print(f"\nThe numbers are runs at each scale. `widealign reproduce ID --scale {SCALES[0]}` does them.")
-    console.print(f"rules  {_RULES}", soft_wrap=True)
+    console.print(f"\nThe numbers are runs at each scale; `widealign reproduce ID --scale {SCALES[0]}` does them.")
+    console.print("A run that several tables share is done once.\n")
+    console.print(f"rules  {' '.join(import_module('widealign.rules').names())}", soft_wrap=True)
     console.print(f"tasks  {' '.join(get_args(Task))}", soft_wrap=True)
