@@ -1,7 +1,7 @@
 """`widealign report`."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.text import Text
@@ -9,6 +9,8 @@ from rich.text import Text
 from widealign.errors import UsageError
 from widealign.experiments import Scale
 from widealign.sweep import Store, console
+
+_NAMED = 3
 
 
 def report(*, store: Path | None = None, out: Path = Path("report.html"), scale: Scale | None = None) -> None:
@@ -29,10 +31,19 @@ def report(*, store: Path | None = None, out: Path = Path("report.html"), scale:
     if out.is_dir() or not out.parent.is_dir():
         raise UsageError(f"--out must be a file in a folder that exists; given {out}.")
     contents = place.read()
-    for name, damage in contents.damaged.items():
-        screen.print(Text(f"left out, damaged: {name}: {damage}", style="yellow"))
+    for damage, names in _by_damage(contents.damaged).items():
+        few = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        screen.print(Text(f"left out, damaged: {few}: {damage}", style="yellow"))
     sections = write_page(contents, out, scale)
     screen.print(f"{len(contents.finished)} runs, {len(sections)} tables and figures: {out.resolve()}", soft_wrap=True)
+
+
+def _by_damage(damaged: Mapping[str, str]) -> dict[str, list[str]]:
+    """What is wrong, and with which runs: a store of another version has the same wrong with every one."""
+    found: dict[str, list[str]] = {}
+    for name, damage in damaged.items():
+        found.setdefault(damage, []).append(name)
+    return found
 
 
 def _page_writer(out: Path) -> Callable[..., Sequence[object]]:
