@@ -45,6 +45,29 @@ def test_traces_over_epochs_with_their_baseline(make_contents):
     assert dict(cifar.dashes) == {"trained weights": "solid", "permuted weights": "dot"}
 
 
+def test_times_as_multiples_of_backprops_beside_those_of_the_authors_scripts(make_contents):
+    seconds, multiples = panels(make_contents, "figure-7", "desk")
+    normal, ada = seconds.curves[:2]
+    assert [curve.name for curve in multiples.curves] == ["Align-ada", "Align-zero"]
+    for one, of, point in zip(normal.points, ada.points, multiples.curves[0].points, strict=True):
+        assert point.y == pytest.approx(of.y / one.y)
+        assert 0 < point.spread < 0.2
+    assert [(point.x, point.y) for point in multiples.curves[0].paper] == [
+        (8, 1.77),
+        (16, 1.74),
+        (32, 1.57),
+        (64, 1.39),
+    ]
+    assert [point.y for point in multiples.curves[1].paper] == [1.39, 1.40, 1.25, 1.34]
+    assert multiples.y_title == "seconds per epoch, × Normal"
+    assert not seconds.curves[1].paper
+
+
+def test_without_backprop_there_are_no_multiples(make_contents):
+    drawn = panels(make_contents, "figure-7", "desk", drop=lambda config: config.rule == "normal" and config.width < 64)
+    assert [point.x for point in drawn[1].curves[0].points] == [64]
+
+
 def test_an_axis_with_a_word_on_it_has_categories(make_contents):
     [panel] = panels(make_contents, "refresh-1")
     assert panel.ticks[0] == "never"

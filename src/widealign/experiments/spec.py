@@ -84,6 +84,8 @@ class Panel:
         by: Coordinates that tell the curves apart: the first by colour, the second by dash.
         keeps: Values of a coordinate that are drawn.
         trace: Gives the points of a whole curve from one run; `x` then only names the axis.
+        against: Label of a row: the others are drawn as multiples of it.
+        paper: Name of the packaged CSV with the multiples that they are compared with.
     """
 
     grid: Grid
@@ -94,6 +96,8 @@ class Panel:
     trace: Callable[[Any, Mapping[str, Any]], list[tuple[float, float]]] | None = None
     log_x: bool = True
     log_y: bool = False
+    against: str = ""
+    paper: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any
 from widealign.experiments import Panel, Rates
 from widealign.report.filled import Block, FilledCell, FilledGrid
 from widealign.report.palette import DASHES, Ink, ink
+from widealign.report.relative import relative
 from widealign.report.ticks import log_ticks
 
 
@@ -73,14 +74,15 @@ def _axes(panel: Panel, filled: FilledGrid) -> Axes:
     chosen = [f for f in filled.cells if all(f.cell.at[k] in v for k, v in panel.keeps.items() if k in f.cell.at)]
     if "width" in panel.by:
         chosen = _narrowest_and_widest(chosen)
+    if panel.against:
+        chosen = relative(panel, chosen)
     traced = panel.trace is not None
     words = any(not isinstance(f.cell.at.get(panel.x, 0), int | float) for f in chosen) and not traced
     curves = [_traced(panel, f, chosen) for f in chosen] if traced else _through_cells(panel, chosen, words)
-    measure = panel.grid.measure
     return Axes(
         title=panel.title,
         x_title=_X_TITLES.get(panel.x, panel.x),
-        y_title=_Y_TITLES.get(panel.x, f"{measure.axis}, {measure.unit}" if measure.unit else measure.axis),
+        y_title=_y_title(panel),
         curves=_led([curve for curve in curves if curve.points]),
         dashes=_dashes(panel, chosen),
         log_x=panel.log_x and not words,
@@ -95,6 +97,12 @@ _X_TITLES = {
     "refresh": "steps between snapshots",
 }
 _Y_TITLES = {"step": "training loss"}
+
+
+def _y_title(panel: Panel) -> str:
+    measure = panel.grid.measure
+    unit = f"× {panel.against}" if panel.against else measure.unit
+    return _Y_TITLES.get(panel.x, f"{measure.axis}, {unit}" if unit else measure.axis)
 
 
 def _narrowest_and_widest(cells: Sequence[FilledCell]) -> list[FilledCell]:

@@ -6,8 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_COLUMNS = ("width", "rule", "mode", "median_ms", "spread_ms", "ratio", "floor", "peak_mb")
-_HEADS = ("width", "rule", "mode", "ms a step", "± ms", "× backprop", "floor", "peak MB")
+_COLUMNS = (
+    "width", "rule", "mode", "batch_size", "examples", "median_ms", "spread_ms", "ratio", "floor", "peak_mb",
+    "peak_ratio",
+)  # fmt: skip
+_HEADS = (
+    "width", "rule", "mode", "batch", "examples", "ms a step", "± ms", "× backprop", "floor", "peak MB", "× memory"
+)  # fmt: skip
+_IN_FULL = ("network", *_COLUMNS, "counted", "to_fastest", "turns", "prepare_s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +44,6 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """The benchmark's rows in full."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("network", *_COLUMNS))
-    writer.writerows([[row.get(name, "") for name in ("network", *_COLUMNS)] for row in rows])
+    writer.writerow(_IN_FULL)
+    writer.writerows([[row.get(name, "") for name in _IN_FULL] for row in rows])
     return out.getvalue()
