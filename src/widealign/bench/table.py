@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from widealign.bench.cases import NETWORKS
+from widealign.bench.cases import NETWORKS, Name
 
-_HEADS = ("width", "batch", "examples", "rule", "mode", "ms a step", "", "× backprop", "floor", "× memory")
+_HEADS = ("rule", "mode", "ms a step", "", "× backprop", "floor", "× memory")
+_WORDS = ("rule", "mode", "")
 
 
 def tables(rows: Sequence[Mapping[str, Any]]) -> Group:
@@ -18,29 +20,31 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> Group:
     return Group(*(_table(name, list(of)) for name, of in groupby(rows, key=lambda row: row["network"])))
 
 
-def _table(network: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    title = f"\n{network}: {NETWORKS[network].title}"  # type: ignore[index]
-    table = Table(box=None, title=title, title_justify="left", header_style="dim", padding=(0, 2, 0, 0))
+def _table(network: Name, rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(
+        box=None,
+        title=f"\n{network}: {NETWORKS[network].title}",
+        title_justify="left",
+        header_style="dim",
+        padding=(0, 2, 0, 0),
+    )
     for head in _HEADS:
-        table.add_column(head, justify="left" if head in ("rule", "mode", "") else "right", no_wrap=True)
-    for _, case in groupby(rows, key=lambda row: (row["width"], row["batch_size"], row["examples"])):
+        table.add_column(head, justify="left" if head in _WORDS else "right", no_wrap=True)
+    for (width, batch, examples), case in groupby(rows, key=itemgetter("width", "batch_size", "examples")):
+        table.add_section()
+        table.add_row(Text(f"width {width}", style="bold"), f"batch {batch}, of {examples}")
         for row in case:
             table.add_row(*_cells(row))
-        table.add_section()
     return table
 
 
 def _cells(row: Mapping[str, Any]) -> list[str | Text]:
-    colour = "green" if row["ratio"] < 1 else ""
     return [
-        str(row["width"]),
-        str(row["batch_size"]),
-        str(row["examples"]),
         row["rule"],
         row["mode"],
         f"{row['median_ms']:.2f}",
         f"± {row['spread_ms']:.2f}",
-        Text(f"{row['ratio']:.2f}", style=colour),
+        Text(f"{row['ratio']:.2f}", style="green" if row["ratio"] < 1 else ""),
         f"{row['floor']:.2f}",
         f"{row['peak_ratio']:.2f}",
     ]
