@@ -228,20 +228,49 @@ def test_a_dropped_companion_and_its_graphs_are_freed() -> None:
 
 
 @pytest.mark.quick
-def test_low_precision_changes_the_score_little() -> None:
+@pytest.mark.parametrize(("half", "within"), [(torch.float16, 5e-4), (torch.bfloat16, 5e-3)])
+def test_half_precision_changes_the_score_little(half: torch.dtype, within: float) -> None:
     torch.manual_seed(0)
     model = mlp(8, [64, 64], 3)
     x, y = torch.randn(40, 8), torch.randn(40, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
-    exact, low = Companion(model, optimizer), Companion(model, optimizer, low_precision=True)
+    exact, low = Companion(model, optimizer), Companion(model, optimizer, half=half)
     for _ in range(10):
         optimizer.zero_grad()
         widealign.mse(model(x), y).backward()
         exact.step()
         low.step()
         optimizer.step()
-    learned, name = exact.learned(), "layers.1.weight"
+    name = "layers.1.weight"
     assert low.weights[name].dtype is torch.float32
-    scores = [score(learned[name], c.changes()[name]) for c in (exact, low)]
-    assert scores[0] == pytest.approx(scores[1], abs=5e-3)
+    scores = [score(*companion.pair(name)) for companion in (exact, low)]
+    assert scores[0] == pytest.approx(scores[1], abs=within)
     assert scores[0] != scores[1]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("size", [1e-12, 1e9])
+def test_half_precision_takes_errors_of_any_size(size: float) -> None:
+    torch.manual_seed(0)
+    model, x = mlp(8, [32], 3), torch.randn(40, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1 / size)
+    exact, low = Companion(model, optimizer), Companion(model, optimizer, half=torch.float16)
+    (size * model(x).square().mean()).backward()
+    exact.step()
+    low.step()
+    for name, change in exact.changes().items():
+        assert score(change.view(1, -1), low.changes()[name].view(1, -1)) > 1 - 1e-5
+
+
+@pytest.mark.quick
+def test_a_pass_beyond_the_range_of_half_precision_is_repeated_in_full() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Linear(32, 3))
+    with torch.no_grad():
+        model[0].weight.mul_(1e5)
+    exact, low = Companion(model), Companion(model, half=torch.float16)
+    (1e-3 * model(torch.randn(40, 8)).square().mean()).backward()
+    exact.step()
+    low.step()
+    for name, change in exact.changes().items():
+        torch.testing.assert_close(low.changes()[name], change, rtol=1e-4, atol=0)

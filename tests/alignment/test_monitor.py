@@ -191,3 +191,32 @@ def test_monitoring_changes_nothing_and_resumes() -> None:
     assert str(second.regime(x)) == str(first.regime(x))
     with pytest.raises(UsageError, match="every="):
         AlignmentMonitor(learner, every=0)
+
+
+@pytest.mark.quick
+def test_adaptive_optimizers_get_a_companion_in_full_precision() -> None:
+    model = mlp(4, [5], 2)
+    adam = AlignmentMonitor(model, torch.optim.Adam(model.parameters()))
+    assert adam.companion.half is None
+    chosen = AlignmentMonitor(model, torch.optim.Adam(model.parameters()), precision="float16")
+    assert chosen.companion.half is torch.float16
+    with pytest.raises(UsageError, match=r"precision= is one of .*'float8'"):
+        AlignmentMonitor(model, precision="float8")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_align_zero_of_a_convolutional_network_is_its_own_companion(optimizer: str) -> None:
+    """With the monitor's own choice of precision; the paper's narrow networks are the most sensitive to rounding."""
+    torch.manual_seed(0)
+    model = widealign.models.cifar_cnn(8)
+    make_optimizer = {"sgd": lambda p: torch.optim.SGD(p, lr=0.5), "adam": lambda p: torch.optim.Adam(p, lr=0.01)}
+    updates = make_optimizer[optimizer](model.parameters())
+    learner = make("align-zero", model)
+    monitor = AlignmentMonitor(learner, updates, every=5, drift_every=0)
+    x, y = torch.rand(30, 3, 32, 32), torch.randn(30, 10)
+    for _ in range(5):
+        updates.zero_grad()
+        widealign.mse(learner(x), y).backward()
+        monitor.step()
+        updates.step()
+    assert [record["score"] for record in monitor.latest] == pytest.approx([1.0] * 8, abs=0.02)

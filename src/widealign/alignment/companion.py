@@ -1,5 +1,6 @@
 """Companion weights W* (equation 16): what the initial network would have learned from the live network's errors."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from widealign.alignment.capture import Capture, Taught
 from widealign.alignment.follower import Follower
 from widealign.errors import UsageError
 from widealign.graph import input_parameters, replay, signals
+
+_MIDDLE = 16.0
 
 
 class Companion:
@@ -26,7 +29,8 @@ class Companion:
         learner: A learner of any rule, or a plain model that is trained by backpropagation. Its weights now are W(0).
         optimizer: The one that trains it. Without one: plain descent; the score does not depend on its
             constant rate.
-        low_precision: Compute the frozen passes in bfloat16. Weights, gradients and sums stay in float32.
+        half: Compute the frozen passes in this type, `torch.float16` or `torch.bfloat16`. Weights and sums stay in
+            float32. A pass that leaves the range of the type is repeated in float32.
 
     Example:
         >>> model = nn.Linear(3, 2)
@@ -37,7 +41,7 @@ class Companion:
         ['bias', 'weight']
     """
 
-    def __init__(self, learner: nn.Module, optimizer: Optimizer | None = None, *, low_precision: bool = False):
+    def __init__(self, learner: nn.Module, optimizer: Optimizer | None = None, *, half: torch.dtype | None = None):
         self.model: nn.Module = getattr(learner, "model", learner)
         exempt = input_parameters(self.model)
         self.parameters = {
@@ -45,7 +49,7 @@ class Companion:
         }
         if not self.parameters:
             raise UsageError("A companion needs a model with parameters that learn; this one has none.")
-        self.low_precision = low_precision
+        self.half = half
         self.initial = {name: p.detach().clone() for name, p in self.parameters.items()}
         self._leaves = self._frozen()
         self.weights = {name: p.detach().clone() for name, p in self.parameters.items()}
@@ -81,13 +85,18 @@ class Companion:
         """ΔW = W(t) - W(0) of every parameter, by name."""
         return {name: p.detach() - self.initial[name] for name, p in self.parameters.items()}
 
+    def pair(self, name: str) -> tuple[Tensor, Tensor]:
+        """ΔW and ΔW* of one parameter."""
+        initial = self.initial[name]
+        return self.parameters[name].detach() - initial, self.weights[name] - initial
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The initial network's output, with a gradient graph to its own copy of the initial weights."""
-        if not self.low_precision:
+        if self.half is None:
             return replay(self.model, self._leaves, args, kwargs)
         args, kwargs = tree_map(_channels_last, (args, kwargs))
         device = next(iter(self.initial.values())).device.type
-        with torch.autocast(device, torch.bfloat16):
+        with torch.autocast(device, self.half):
             return replay(self.model, self._leaves, args, kwargs)
 
     def close(self) -> None:
@@ -117,32 +126,54 @@ class Companion:
     def _frozen(self) -> dict[str, Tensor]:
         """What the frozen pass computes with. Rounding the constant weights once saves doing so in every step."""
         leaves = {name: tensor.detach() for name, tensor in self.initial.items()}
-        if self.low_precision:
-            leaves = {n: _channels_last(t.bfloat16()) if t.ndim > 1 else t for n, t in leaves.items()}
+        if self.half is not None:
+            leaves = {n: _channels_last(t.to(self.half)) if t.ndim > 1 else t for n, t in leaves.items()}
         return {name: leaf.requires_grad_() for name, leaf in leaves.items()}
 
     def _accumulate(self, taught: Taught) -> None:
-        given, errors = taught
-        with torch.enable_grad(), given.replayed:
-            outputs = [leaf for leaf in signals(self.forward(*given.args, **given.kwargs)) if leaf.requires_grad]
-        pairs = [(out, e.to(out)) for out, e in zip(outputs, errors, strict=True) if e is not None]
-        gradients = torch.autograd.grad(
-            [out for out, _ in pairs], list(self._leaves.values()), [e for _, e in pairs], allow_unused=True
-        )
+        with torch.enable_grad(), taught.given.replayed:
+            output = self.forward(*taught.given.args, **taught.given.kwargs)
+        gradients = self._gradients(output, self._leaves, taught.errors)
+        if self.half is not None and not all(g.sum().isfinite() for g in gradients if g is not None):
+            leaves = {name: tensor.detach().requires_grad_() for name, tensor in self.initial.items()}
+            with torch.enable_grad(), taught.given.replayed:
+                output = replay(self.model, leaves, taught.given.args, taught.given.kwargs)
+            gradients = self._gradients(output, leaves, taught.errors)
         for target, gradient in zip(self.weights.values(), gradients, strict=True):
             if gradient is not None:
-                gradient = gradient.to(target)
                 target.grad = gradient if target.grad is None else target.grad + gradient
 
+    def _gradients(
+        self, output: Any, leaves: Mapping[str, Tensor], errors: tuple[Tensor | None, ...]
+    ) -> list[Tensor | None]:
+        """Gradients are linear in the errors, which are scaled to the middle of float16's range."""
+        outputs = [leaf for leaf in signals(output) if leaf.requires_grad]
+        pairs = [(out, e) for out, e in zip(outputs, errors, strict=True) if e is not None]
+        largest = max((e.abs().max().item() for _, e in pairs), default=0.0) if self.half is torch.float16 else 0.0
+        scale = _MIDDLE / largest if 0 < largest < math.inf else 1.0
+        gradients = torch.autograd.grad(
+            [out for out, _ in pairs],
+            list(leaves.values()),
+            [(e if scale == 1 else e * scale).to(out) for out, e in pairs],
+            allow_unused=True,
+        )
+        wanted = zip(self.weights.values(), gradients, strict=True)
+        floats = [None if g is None else g.to(target) for target, g in wanted]
+        return [g if g is None or scale == 1 else g.div_(scale) for g in floats]
 
-def low_precision_is_fast(learner: nn.Module) -> bool:
-    """Whether the device that the model is on multiplies bfloat16 faster than float32, and the model is in float32."""
+
+def fast_half(learner: nn.Module) -> torch.dtype | None:
+    """The half-precision type that the model's device multiplies faster than float32, if the model is in float32.
+
+    float16, which is eight times as precise, goes before bfloat16.
+    """
     parameter = next(learner.parameters(), None)
     if parameter is None or parameter.dtype is not torch.float32:
-        return False
+        return None
     if parameter.device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return parameter.device.type == "cpu" and bool(torch.cpu.get_capabilities().get("avx512_bf16"))
+        return torch.float16
+    can = torch.cpu.get_capabilities() if parameter.device.type == "cpu" else {}
+    return torch.float16 if can.get("amx_fp16") else torch.bfloat16 if can.get("avx512_bf16") else None
 
 
 def _channels_last(leaf: Any) -> Any:

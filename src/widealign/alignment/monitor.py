@@ -13,15 +13,16 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from widealign.alignment.capture import Taught
-from widealign.alignment.companion import Companion, low_precision_is_fast
+from widealign.alignment.companion import Companion, fast_half
 from widealign.alignment.directions import backprop_gradients
 from widealign.alignment.drifting import drift
-from widealign.alignment.layers import angle, cosine, feedback_of, measured, relative_change, site_of
+from widealign.alignment.layers import angle, cosine, feedback_of, measured, site_of
 from widealign.alignment.regimes import Regime, regime
 from widealign.alignment.scores import as_matrix, score, score_sketched
 from widealign.errors import UsageError
 
 Record = dict[str, Any]
+Precision = Literal["auto", "float32", "float16", "bfloat16"]
 
 _EXACT_UP_TO = 2**24
 
@@ -51,8 +52,9 @@ class AlignmentMonitor:
             after 50, unless said otherwise; 0 for never.
         log: A file to append JSON lines to, or a function that gets each record.
         writer: A TensorBoard `SummaryWriter`.
-        precision: `float32` for a companion computed exactly as the network is; `bfloat16` for one that costs about
-            half; `auto` for the latter on hardware that is fast in it. Weights and sums stay in float32.
+        precision: `float32` for a companion computed exactly as the network is; `float16` or `bfloat16` for one that
+            costs about half. `auto`: the one of the latter that the hardware is fast in, if any, for descent with or
+            without momentum; adaptive optimizers magnify rounding, and get float32. Weights and sums stay in float32.
     """
 
     def __init__(
@@ -64,16 +66,16 @@ class AlignmentMonitor:
         drift_every: int | None = None,
         log: str | Path | Callable[[Record], Any] | None = None,
         writer: Any = None,
-        precision: Literal["auto", "float32", "bfloat16"] = "auto",
+        precision: Precision = "auto",
     ):
         if every < 1:
             raise UsageError(f"every= is a number of steps, 1 or more; it is {every}.")
-        low = low_precision_is_fast(learner) if precision == "auto" else precision == "bfloat16"
         self.learner = learner
-        self.companion = Companion(learner, optimizer, low_precision=low)
+        self.companion = Companion(learner, optimizer, half=_half(precision, learner, optimizer))
         self.every = every
         self.drift_every = every * math.ceil(50 / every) if drift_every is None else drift_every
         self.layers = measured(self.companion.parameters)
+        self._sizes = self._norms()
         self.steps = 0
         self.latest: list[Record] = []
         self._log, self._writer = log, writer
@@ -130,18 +132,22 @@ class AlignmentMonitor:
         """Go on from `state`."""
         self.steps = state["steps"]
         self.companion.load_state_dict(state["companion"])
+        self._sizes = self._norms()
+
+    def _norms(self) -> dict[str, float]:
+        return {name: self.companion.initial[name].norm().item() for name in self.layers.values()}
 
     def _measure(self, extra: dict[str, Record]) -> list[Record]:
-        learned, changes = self.companion.learned(), self.companion.changes()
         records = []
         for layer, name in self.layers.items():
-            weight, initial = self.companion.parameters[name], self.companion.initial[name]
+            learned, change = self.companion.pair(name)
             record: Record = {"kind": "alignment", "step": self.steps, "layer": layer, "name": name}
             with warnings.catch_warnings():  # a layer that has not moved yet is nan in the record; once a run is enough
                 warnings.simplefilter("ignore" if self.steps > self.every else "default", RuntimeWarning)
-                measure = score if _cost(weight) <= _EXACT_UP_TO * self.every else score_sketched
-                record["score"] = measure(learned[name], changes[name], layer=name)
-            record["weight_change"] = relative_change(weight, initial)
+                measure = score if _cost(learned) <= _EXACT_UP_TO * self.every else score_sketched
+                record["score"] = measure(learned, change, layer=name)
+            size = self._sizes[name]
+            record["weight_change"] = learned.norm().item() / size if size > 0 else math.nan
             records.append({**record, **extra.get(name, {})})
         return records
 
@@ -179,6 +185,15 @@ class AlignmentMonitor:
             for key, value in plain.items():
                 if isinstance(value, float):
                     self._writer.add_scalar(f"alignment/{record['name']}/{key}", value, self.steps)
+
+
+def _half(precision: Precision, learner: nn.Module, optimizer: Optimizer | None) -> torch.dtype | None:
+    known: dict[str, torch.dtype | None] = {"float32": None, "float16": torch.float16, "bfloat16": torch.bfloat16}
+    if precision == "auto":
+        return fast_half(learner) if optimizer is None or isinstance(optimizer, torch.optim.SGD) else None
+    if precision not in known:
+        raise UsageError(f"precision= is one of {['auto', *known]}; it is {precision!r}.")
+    return known[precision]
 
 
 def _cost(weight: Tensor) -> int:
