@@ -87,3 +87,10 @@ def test_wall_time_is_the_share_or_the_longest():
     todo = plan((find("table-8"),), "desk", contents(), Clock({}))
     assert todo.wall_seconds(1) == pytest.approx(sum(todo.seconds.values()))
     assert todo.wall_seconds(1000) == pytest.approx(max(todo.seconds.values()))
+
+
+def test_where_the_interpreter_decides_width_hardly_counts():
+    digits = [work(RunConfig(task="digits", rule="normal", width=width, lr=1.0)) for width in (16, 256)]
+    images = [work(RunConfig(task="cifar10", rule="normal", width=width, lr=1.0)) for width in (16, 256)]
+    assert digits[1] < 2 * digits[0]
+    assert images[1] > 50 * images[0]

@@ -15,6 +15,9 @@ from widealign.sweep.store import Store, write_json
 
 _WIDEST = 32
 _IMAGES = 100
+# Beginning a run takes as long as some steps of a small network. ImageNet's evaluation set is never cut, so one epoch.
+_EPOCHS = {"add": 10, "digits": 10, "imagenet": 1}
+_UNCUT = ("add", "digits")
 
 
 def calibrated(
@@ -43,8 +46,9 @@ def calibrated(
 
 
 def _measure(config: RunConfig, launcher: Launcher) -> dict[int, float]:
-    images = None if config.task == "add" else min(config.data_limit or _IMAGES, _IMAGES)
-    short = replace(config, epochs=1, width=min(config.width, _WIDEST), data_limit=images, alignment=False)
+    images = None if config.task in _UNCUT else min(config.data_limit or _IMAGES, _IMAGES)
+    epochs, width = min(config.epochs, _EPOCHS.get(config.task, 3)), min(config.width, _WIDEST)
+    short = replace(config, epochs=epochs, width=width, data_limit=images, alignment=False)
     with tempfile.TemporaryDirectory() as folder:
         replace(launcher, store=Path(folder))(short)
         rates = clock(Store(Path(folder)).read().finished.values()).rates

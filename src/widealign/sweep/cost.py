@@ -40,7 +40,7 @@ _SIZES = {
     "kmnist": Size(squared=2_205, linear=7_056 + 60 * 1_029, train=55_000, evaluated=5_000),
     "fashion-mnist": Size(squared=2_205, linear=7_056 + 60 * 1_029, train=55_000, evaluated=5_000),
     "imagenet": Size(squared=18_522, linear=84_672 + 60 * 7_203, train=1_281_167, evaluated=50_000),
-    "add": Size(squared=100, linear=100 * 60, train=300, evaluated=400),
+    "add": Size(squared=100, linear=100 * 60, fixed=1_000_000, train=300, evaluated=400),
     "digits": Size(squared=1, linear=74 + 60 * 2, fixed=250_000, train=1_000, evaluated=297),
 }
 

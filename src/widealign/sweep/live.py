@@ -74,7 +74,7 @@ class LivePicture:
             table.add_row(label(job), self._epoch(job), duration(time.time() - (self._since(job, progress) or 0)))
         if len(running) > _SHOWN:
             table.add_row(f"and {len(running) - _SHOWN} more", "", "")
-        return Group(table, self._totals(progress), *self._failures(progress))
+        return Group(*([table] if running else []), self._totals(progress), *self._failures(progress))
 
     def _totals(self, progress: Progress) -> RenderableType:
         total, done = len(progress.plan.todo), len(progress.finished) + len(progress.failed)
