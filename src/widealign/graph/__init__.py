@@ -3,6 +3,7 @@
 from widealign.graph.carry import carry, is_known
 from widealign.graph.graft import detached, graft, graft_tree, is_signal, map_signals, refuse_backward, signals
 from widealign.graph.hooks import Pass, Switch
+from widealign.graph.layout import blank, is_channels_last
 from widealign.graph.outside_use import OutsideUse
 from widealign.graph.ranks import fingerprint, warn_if_changed
 from widealign.graph.replay import Replayed, replay
@@ -17,6 +18,7 @@ __all__ = [
     "Sites",
     "Snapshot",
     "Switch",
+    "blank",
     "carry",
     "detached",
     "find_sites",
@@ -25,6 +27,7 @@ __all__ = [
     "graft_tree",
     "grains",
     "input_parameters",
+    "is_channels_last",
     "is_known",
     "is_signal",
     "map_signals",

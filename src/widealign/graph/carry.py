@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from widealign import nn as wide
+from widealign.graph.layout import blank
 
 InputGradient = Callable[[nn.Module, Tensor, Tensor, torch.Size], Tensor]
 
@@ -64,7 +65,7 @@ def _convolution(module: Any, signal: Tensor, feedback: Tensor, shape: torch.Siz
         ]
     gradient = torch.ops.aten.convolution_backward(
         batched,
-        signal.new_empty(1).expand(full),  # only its shape is used
+        blank(full, like=batched),  # only its shape and its layout are used
         feedback,
         None,
         module.stride,
@@ -78,17 +79,18 @@ def _convolution(module: Any, signal: Tensor, feedback: Tensor, shape: torch.Siz
     return gradient.reshape(shape)
 
 
-def _scaled(known: InputGradient) -> InputGradient:
-    def scaled(module: Any, signal: Tensor, feedback: Tensor, shape: torch.Size) -> Tensor:
-        return known(module, signal, feedback, shape) * module.forward_scale
+def _scaled_linear(module: Any, signal: Tensor, feedback: Tensor, shape: torch.Size) -> Tensor:
+    return _linear(module, signal * module.forward_scale, feedback, shape)
 
-    return scaled
+
+def _scaled_convolution(module: Any, signal: Tensor, feedback: Tensor, shape: torch.Size) -> Tensor:
+    return _convolution(module, signal, feedback * module.forward_scale, shape)
 
 
 _KNOWN: dict[Any, InputGradient] = {
     nn.Linear.forward: _linear,
-    wide.Linear.forward: _scaled(_linear),
-    wide.Conv2d.forward: _scaled(_convolution),
+    wide.Linear.forward: _scaled_linear,
+    wide.Conv2d.forward: _scaled_convolution,
     **dict.fromkeys(
         (
             nn.Conv1d.forward,

@@ -46,12 +46,20 @@ def map_signals(function: Callable[[Tensor], Tensor], tree: Any) -> Any:
     """Applies `function` to every tensor of nested tuples, lists and dicts that can carry a gradient."""
     if isinstance(tree, Tensor):
         return function(tree) if is_signal(tree) else tree
+    if type(tree) is tuple:  # most of what modules take; tree_map is slow
+        return tuple([map_signals(function, part) for part in tree])
+    if type(tree) is dict and not tree:
+        return tree
     return tree_map(lambda leaf: function(leaf) if is_signal(leaf) else leaf, tree)
 
 
 def signals(tree: Any) -> list[Tensor]:
     """The tensors of `tree` that can carry a gradient, in order."""
-    return [leaf for leaf in tree_flatten(tree)[0] if is_signal(leaf)]
+    if isinstance(tree, Tensor):
+        return [tree] if is_signal(tree) else []
+    if type(tree) is tuple:
+        return [leaf for part in tree for leaf in signals(part)]
+    return [leaf for leaf in tree_flatten(tree)[0] if is_signal(leaf)] if tree else []
 
 
 def detached(tree: Any) -> Any:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from widealign.errors import UsageError
-from widealign.graph import Site, Sites, Snapshot, is_signal, signals
+from widealign.graph import Site, Sites, Snapshot, is_channels_last, is_signal, signals
 from widealign.rules import draws
 from widealign.rules.injected import CutPass
 from widealign.rules.learner import Axes, Learner
@@ -111,16 +111,24 @@ class _Spread(torch.autograd.Function):
         matrices, outputs, entering = tensors[:taps], tensors[taps : taps + count], tensors[taps + count :]
         ctx.save_for_backward(*matrices)
         ctx.shared, ctx.shapes = shared, [h.shape for h in entering]
+        ctx.last = [is_channels_last(h) and len(h) == len(outputs[0]) for h in entering]
         return tuple(out.detach() for out in outputs)
 
     @staticmethod
     def backward(ctx: Any, *errors: Any) -> Any:
         e = torch.cat([error.flatten(1) if error.dim() > 1 else error[:, None] for error in errors], dim=1)
-        signals = []
-        for matrix, shape, shared in zip(ctx.saved_tensors, ctx.shapes, ctx.shared, strict=True):
-            signal = e.to(matrix.dtype) @ matrix.T
-            if shared:
-                ones = (1,) * (len(shape) - 2)
-                signal = (signal / math.prod(shape[2:])).reshape(*shape[:2], *ones).expand(shape)
-            signals.append(signal.reshape(shape))
+        rows = zip(ctx.saved_tensors, ctx.shapes, ctx.shared, ctx.last, strict=True)
+        signals = [_spread(e.to(matrix.dtype), matrix, shape, *how) for matrix, shape, *how in rows]
         return (None, None, *[None] * len(signals), *errors, *signals)
+
+
+def _spread(e: Tensor, matrix: Tensor, shape: torch.Size, shared: bool, channels_last: bool) -> Tensor:
+    """B e in the shape of a tap, and in its layout in memory."""
+    if shared:
+        ones = (1,) * (len(shape) - 2)
+        return (e @ matrix.T / math.prod(shape[2:])).reshape(*shape[:2], *ones).expand(shape)
+    if channels_last:
+        _, channels, height, width = shape
+        rows = matrix.unflatten(0, (channels, -1)).transpose(0, 1).flatten(0, 1)
+        return (e @ rows.T).view(-1, height, width, channels).permute(0, 3, 1, 2)
+    return (e @ matrix.T).reshape(shape)
