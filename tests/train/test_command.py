@@ -107,3 +107,16 @@ def test_tensorboard_gets_the_figures(tmp_path):
     epochs = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     written = [(scalar.step, scalar.value) for scalar in events.Scalars("train_loss")]
     assert written == [(line["epoch"], pytest.approx(line["train_loss"])) for line in epochs]
+
+
+def test_align_diverges_with_the_same_sentence(tmp_path, capsys):
+    arguments = [*_TRAIN[1:], "--lr", 1e9, "--epochs", 3, "--out", tmp_path]
+    assert _run("align", *arguments) == 3
+    assert ", rule normal, layer " in capsys.readouterr().err
+
+
+def test_without_out_the_folder_is_named_after_the_settings(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for command in ("train", "align"):
+        assert _run(command, *_TWO[1:], "--lr", 0.5) == 0
+    assert len({path.name for path in (tmp_path / "runs").glob("digits-normal-width-16-lr-0.5-*")}) == 2

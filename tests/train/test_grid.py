@@ -62,6 +62,9 @@ def test_a_grid_that_cannot_begin_can_be_corrected(tmp_path):
     assert not (tmp_path / "grid").exists()
 
 
-def test_rates_that_are_nearly_equal_have_folders_of_their_own(tmp_path):
-    result = run_grid(replace(_CONFIG, epochs=1), (1.0, 1.0000001), tmp_path)
+def test_rates_that_are_nearly_equal_have_folders_of_their_own_and_settings_are_resolved(tmp_path):
+    result = run_grid(replace(_CONFIG, epochs=1, threads=None), (1.0, 1.0000001), tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert (config["lr"], config["device"]) == ([1.0, 1.0000001], "cpu")
+    assert config["threads"] >= 1
     assert [one["folder"] for one in result["grid"]] == ["lr-1", "lr-1.0000001"]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from widealign.config import Task
 from widealign.errors import Diverged, UsageError
-from widealign.train.command import RunArguments, summary
+from widealign.train.command import RunArguments, summary, what_happened
 
 _DEFAULTS = RunArguments()
 
@@ -21,14 +21,11 @@ def align(task: Task, *, arguments: RunArguments = _DEFAULTS) -> None:
     """
     from widealign.train import run
 
-    rates, out = arguments.rates(task), arguments.folder(task)
+    rates, config = arguments.rates(task), replace(arguments.config(task), alignment=True)
+    out = arguments.folder(config)
     if len(rates) > 1:
         raise UsageError(f"align needs one learning rate; --lr gives {len(rates)}: {', '.join(map(str, rates))}")
-    result = run(replace(arguments.config(task), alignment=True), out, arguments.options())
+    result = run(config, out, arguments.options())
     print(summary(result, out))
     if result["status"] == "diverged":
-        at = result["diverged"]
-        raise Diverged(
-            f"training diverged: the {at['what']} is not finite at step {at['step']} (epoch {at['epoch']}); lr was "
-            f"{result['lr']:g}, try a smaller one"
-        )
+        raise Diverged(what_happened(result))

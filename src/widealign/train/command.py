@@ -161,12 +161,12 @@ class RunArguments:
             tensorboard=self.tensorboard,
         )
 
-    def folder(self, task: Task) -> Path:
-        """The run's folder."""
+    def folder(self, config: RunConfig) -> Path:
+        """The folder of a run with these settings."""
         if self.out is not None:
             return self.out
-        rates = "-".join(f"{rate:g}" for rate in self.rates(task))
-        return Path("runs") / f"{task}-{self.rule}-width-{self.width}-lr-{rates}-{self.config(task).id[:8]}"
+        rates = "-".join(f"{rate:g}" for rate in self.rates(config.task))
+        return Path("runs") / f"{config.task}-{self.rule}-width-{self.width}-lr-{rates}-{config.id[:8]}"
 
 
 def train(task: Task, *, arguments: RunArguments = RunArguments()) -> None:
@@ -179,14 +179,15 @@ def train(task: Task, *, arguments: RunArguments = RunArguments()) -> None:
     from widealign.train.grid import run_grid
     from widealign.train.runner import run
 
-    config, rates, out = arguments.config(task), arguments.rates(task), arguments.folder(task)
+    config, rates = arguments.config(task), arguments.rates(task)
+    out = arguments.folder(config)
     if len(rates) > 1:
         result = run_grid(config, rates, out, arguments.options())
     else:
         result = run(config, out, arguments.options())
     print(summary(result, out))
     if result["status"] == "diverged":
-        raise Diverged(_what_happened(result))
+        raise Diverged(what_happened(result))
 
 
 def summary(result: dict[str, Any], out: Path) -> str:
@@ -199,7 +200,8 @@ def summary(result: dict[str, Any], out: Path) -> str:
     return f"{result['status']}: {result['epochs']} epochs, {result['steps']} steps, best {best or 'none'}  {out}"
 
 
-def _what_happened(result: dict[str, Any]) -> str:
+def what_happened(result: dict[str, Any]) -> str:
+    """One sentence about a run that diverged: what, at which step, in which layer."""
     at = result["diverged"]
     return (
         f"training diverged: the {at['what']} is not finite at step {at['step']} (epoch {at['epoch']}), rule "

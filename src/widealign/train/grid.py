@@ -10,7 +10,7 @@ from widealign.errors import UsageError, WidealignError
 from widealign.train import record
 from widealign.train.files import locked, read_json, write_json
 from widealign.train.resolving import resolve
-from widealign.train.runner import Observers, Options, run
+from widealign.train.runner import Observers, Options, machine, run
 
 
 def run_grid(
@@ -40,7 +40,9 @@ def run_grid(
         if (done := read_json(out / "result.json")) is not None:
             return done
         if stored is None:
-            write_json(out / "config.json", {**asked, **record.provenance()})
+            device, threads = machine(configs[0], None)
+            settings = {**asked, "device": device.type, "threads": threads}
+            write_json(out / "config.json", {**settings, **record.provenance()})
         folders = [out / f"lr-{_short(rate)}" for rate in rates]
         try:
             results = [run(c, folder, options, observers=observers) for c, folder in zip(configs, folders, strict=True)]

@@ -88,7 +88,7 @@ def run(
             raise UsageError(
                 f"{out} holds an unfinished run: give --resume to go on with it, or another folder by --out"
             )
-        device, threads = _machine(config, stored)
+        device, threads = machine(config, stored)
         with _computing_on(device, config.seed, threads), stop_on_signals() as stop:
             prepared = prepare(
                 config, device=device, data_dir=options.data_dir, allow_unverified=options.allow_unverified
@@ -221,7 +221,7 @@ def _observers(config: RunConfig) -> Observers | None:
     return beside
 
 
-def _machine(config: RunConfig, stored: dict[str, Any] | None) -> tuple[torch.device, int]:
+def machine(config: RunConfig, stored: dict[str, Any] | None) -> tuple[torch.device, int]:
     """What the user named, else what the run began with, else what this machine has."""
     before = stored or {}
     device = before.get("device", "auto") if config.device == "auto" else config.device
