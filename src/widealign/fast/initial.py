@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -48,7 +48,7 @@ class InitialNetwork:
 class Remembering(Protocol):
     """A learner that knows its initial network."""
 
-    id: str
+    id: ClassVar[str]
     model: nn.Module
     sites: tuple[Site, ...]
 
