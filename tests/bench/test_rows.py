@@ -1,6 +1,7 @@
 """A very small benchmark, for real."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -54,6 +55,17 @@ def test_who_cannot_be_timed_is_named_and_the_others_go_on():
     assert "normalises by the statistics of the batch" in failure
 
 
+def test_lower_precision_is_everybodys_and_leaves_out_the_forms_without_autograd():
+    choice = Choice(rules=["align-ada", "align-zero"], precision="bf16")
+    wanted = contenders(SMALL["mlp"], choice, names())
+    assert not {mode for _, mode in wanted} & {"dual", "in-place"}
+    found, failures = measure(SMALL["mlp"], wanted, replace(SHORT, precision="bf16"), lambda contender: None)
+    assert failures == []
+    assert {row["setting"]["precision"] for row in found} == {"bf16"}
+    full = {(row["rule"], row["mode"]): row["peak_mb"] for row in all_rows("mlp")}
+    assert found[0]["peak_mb"] != full["normal", "plain"]
+
+
 @pytest.mark.quick
 def test_the_peak_is_that_of_what_is_alive_at_once(capfd):
     def make() -> torch.Tensor:
@@ -88,3 +100,5 @@ def test_one_rule_brings_its_opponents_along():
 def test_the_usual_batch_comes_before_others_at_the_same_width():
     found = list(cases(Choice(networks=["cnn"], widths=[32])))
     assert [case.batch for case in found] == [100, 25, 50, 200]
+    assert {rule for rule, _ in contenders(found[1], Choice(), names())} == {"normal", "align-ada", "align-zero"}
+    assert ("fa", "plain") in contenders(found[1], Choice(rules=["fa"]), names())

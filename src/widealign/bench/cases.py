@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, get_args
 
 Name = Literal["cnn", "mlp", "rnn", "transformer"]
 Mode = Literal["plain", "compiled", "jacobian", "gates", "dual", "in-place"]
+Precision = Literal["float32", "bf16"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 
@@ -46,7 +47,7 @@ class Network:
         modes: Forms beside the plain one, by rule.
         compiles: Whether tracing it ends in good time.
         work: Multiplications of one forward pass of one example at a width, roughly.
-        beside: Other batches and numbers of examples, at one width.
+        beside: Other batches and numbers of examples, at one width; for the rules in `SCALING` only.
     """
 
     title: str
@@ -107,6 +108,11 @@ HEADS = 4
 COMPILED = ("normal", "fa", "dfa", "align-zero", "align-ada", "align-prop")
 """Rules whose compiled form is timed, where that is asked for: a compilation takes 10 to 20 seconds."""
 
+BY_HAND: tuple[Mode, ...] = ("dual", "in-place")
+"""Forms without autograd, and so without its lower precision."""
+
+SCALING = ("normal", "align-zero", "align-ada")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
@@ -118,6 +124,7 @@ class Choice:
     batch: int | None = None
     quick: bool = False
     compile: bool = False
+    precision: Precision = "float32"
 
 
 def cases(choice: Choice) -> Iterator[Case]:
@@ -135,7 +142,8 @@ def cases(choice: Choice) -> Iterator[Case]:
 def contenders(case: Case, choice: Choice, rules: Sequence[str]) -> list[Contender]:
     """Who runs in a case, the baseline first; `rules` are all there are."""
     network = NETWORKS[case.network]
-    wanted = [rule for rule in rules if rule in (choice.rules or rules)]
+    asked = choice.rules or (SCALING if case in network.beside else rules)
+    wanted = [rule for rule in rules if rule in asked]
     extra = choice.compile and network.compiles
     found = [
         Contender(rule, mode)
@@ -145,4 +153,5 @@ def contenders(case: Case, choice: Choice, rules: Sequence[str]) -> list[Contend
     ]
     beside = [Contender("normal", "in-place")] if any(c.mode == "in-place" for c in found) else []
     beside += [Contender("normal", "compiled")] if any(c.mode == "compiled" for c in found) else []
-    return list(dict.fromkeys([BASELINE, *beside, *found]))
+    everybody = dict.fromkeys([BASELINE, *beside, *found])
+    return [one for one in everybody if choice.precision == "float32" or one.mode not in BY_HAND]

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from widealign.bench.cases import HEADS, NETWORKS, Choice, Name
+from widealign.bench.cases import HEADS, NETWORKS, Choice, Name, Precision
 from widealign.errors import UsageError
 
 
@@ -15,6 +15,7 @@ def bench(
     rule: list[str] | None = None,
     compile: bool = False,
     batch_size: int | None = None,
+    precision: Precision = "float32",
     threads: int = 1,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     clock: Literal["wall", "cpu"] = "wall",
@@ -32,13 +33,14 @@ def bench(
         rule: only this one, and backprop; may be given again.
         compile: the compiled step of backprop and of the rules, too; 10 to 20 seconds for each.
         batch_size: in place of each network's own.
+        precision: of everybody's forward and backward passes.
         threads: of PyTorch.
         device: where to run.
         clock: wall is what you wait for; cpu, the processor's time, is less disturbed by other programs.
         out: write the rows to this file as JSON, after each case.
     """
     choice = Choice(networks=tuple(network or ()), widths=tuple(width or ()), rules=tuple(rule or ()),
-                    batch=batch_size, quick=quick, compile=compile)  # fmt: skip
+                    batch=batch_size, quick=quick, compile=compile, precision=precision)  # fmt: skip
     _require(choice, threads, out)
     from widealign.bench.run import run  # imports torch: not for --help
 

@@ -11,7 +11,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import widealign
-from widealign.bench.cases import BASELINE, Case, Contender
+from widealign.bench.cases import BASELINE, Case, Contender, Precision
 from widealign.bench.floors import floor
 from widealign.bench.memory import with_peak
 from widealign.bench.steps import Step, make_step
@@ -32,6 +32,7 @@ class Bench:
     device: torch.device
     threads: int
     clock: Clock
+    precision: Precision = "float32"
 
     def now(self) -> float:
         """Seconds, once the device has done what it was given."""
@@ -43,8 +44,15 @@ class Bench:
         """Where the numbers come from."""
         versions = {"widealign": widealign.__version__, "torch": torch.__version__, "python": platform.python_version()}
         device = _processor() if self.device.type == "cpu" else torch.cuda.get_device_name(self.device)
-        return {"machine": device, "system": f"{platform.system()} {platform.machine()}", "threads": self.threads,
-                "device": self.device.type, "dtype": "float32", "clock": self.clock, "versions": versions}  # fmt: skip
+        return {
+            "machine": device,
+            "system": f"{platform.system()} {platform.machine()}",
+            "device": self.device.type,
+            "threads": self.threads,
+            "precision": self.precision,
+            "clock": self.clock,
+            "versions": versions,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +103,7 @@ def measure(case: Case, wanted: Sequence[Contender], bench: Bench, ready_to: Tol
 
 def _ready(contender: Contender, case: Case, bench: Bench) -> Ready:
     def make() -> Step:
-        step, warm_up = make_step(contender, case, bench.device)
+        step, warm_up = make_step(contender, case, bench.device, bench.precision)
         for _ in range(warm_up):
             step()
         return step

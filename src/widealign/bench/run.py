@@ -17,7 +17,7 @@ from widealign.bench.table import tables
 from widealign.bench.timing import Effort
 from widealign.errors import UsageError
 
-QUICK, FULL = Effort(seconds=0.4, rounds=(5, 15)), Effort(seconds=5.0)
+QUICK, FULL = Effort(seconds=0.4, rounds=(5, 15)), Effort(seconds=2.5)
 _SPEED = 2e10  # multiplications a second on one core: for the estimate of the time left only
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -28,7 +28,8 @@ def run(choice: Choice, *, threads: int, device: Device, clock: Clock, out: Path
         rules.get(rule)
     plan = [(case, contenders(case, choice, rules.names())) for case in cases(choice)]
     effort = QUICK if choice.quick else FULL
-    bench = Bench(effort=effort, device=_device(device), threads=threads, clock=clock)
+    bench = Bench(effort=effort, device=_device(device), threads=threads, clock=clock,
+                  precision=choice.precision)  # fmt: skip
     console = _console()
     found, failures = list[Row](), list[str]()
     with prepared_process(bench), _progress(console, sum(_seconds(case, who, effort) for case, who in plan)) as advance:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from widealign import rules
-from widealign.bench.cases import Case, Contender
+from widealign.bench.cases import Case, Contender, Precision
 from widealign.bench.data import Examples, model
 from widealign.bench.in_place import learning_in_place
 from widealign.fast import DualAlignZero, InPlaceAlignAda
@@ -21,20 +21,22 @@ LR = 1e-3
 Step = Callable[[], None]
 
 
-def make_step(contender: Contender, case: Case, device: torch.device) -> tuple[Step, int]:
+def make_step(
+    contender: Contender, case: Case, device: torch.device, precision: Precision = "float32"
+) -> tuple[Step, int]:
     """The step, and how many of them make everything ready: caches full, code compiled."""
     data, network = Examples(case, device), model(case, device)
     match contender.mode:
         case "jacobian" | "gates":
-            return _cached(contender, network, data), len(data)
+            return _cached(contender, network, data, precision), len(data)
         case "in-place":
             return _in_place(contender, network, data), len(data)
         case "dual":
             return _dual(network, data), 1
         case "compiled":
-            return _compiled(contender, network, data), 2
+            return _compiled(contender, network, data, precision), 2
         case _:
-            return _autograd(network, _wrapped(contender, network), data), 2
+            return _autograd(network, _wrapped(contender, network), data, precision), 2
 
 
 def _wrapped(contender: Contender, network: nn.Module, **options: Any) -> nn.Module:
@@ -42,37 +44,34 @@ def _wrapped(contender: Contender, network: nn.Module, **options: Any) -> nn.Mod
     return network if contender.rule == "normal" else rules.make(contender.rule, network, **options)
 
 
-def _autograd(network: nn.Module, learner: Callable[[Tensor], Tensor], data: Examples) -> Step:
+def _autograd(network: nn.Module, learner: Callable[..., Tensor], data: Examples, precision: Precision,
+              numbered: bool = False) -> Step:  # fmt: skip
     optimizer = torch.optim.SGD(network.parameters(), lr=LR, foreach=True)
+    bf16 = precision == "bf16"
 
     def learn(x: Tensor, y: Tensor, index: Tensor) -> None:
         optimizer.zero_grad()
-        mse(learner(x), y).backward()
+        with torch.autocast(x.device.type, dtype=torch.bfloat16, enabled=bf16):
+            output = learner(x, index=index) if numbered else learner(x)
+        mse(output.float(), y).backward()
         optimizer.step()
 
     return _in_turn(learn, data)
 
 
-def _compiled(contender: Contender, network: nn.Module, data: Examples) -> Step:
+def _compiled(contender: Contender, network: nn.Module, data: Examples, precision: Precision) -> Step:
     learner = _wrapped(contender, network)
     mse(learner(data[0][0]), data[0][1]).backward()  # a learner's first pass looks around, and is not traced
-    return _autograd(network, torch.compile(learner), data)
+    return _autograd(network, torch.compile(learner), data, precision)
 
 
-def _cached(contender: Contender, network: nn.Module, data: Examples) -> Step:
+def _cached(contender: Contender, network: nn.Module, data: Examples, precision: Precision) -> Step:
     normalises = contender.mode == "gates" and any(hasattr(module, "statistics") for module in network.modules())
     statistics = "frozen" if normalises else "batch"
     learner: Any = _wrapped(contender, network, cache=contender.mode, feedback_statistics=statistics)
     if normalises:
         learner.gather_statistics(data[batch][0] for batch in range(len(data)))
-    optimizer = torch.optim.SGD(network.parameters(), lr=LR, foreach=True)
-
-    def learn(x: Tensor, y: Tensor, index: Tensor) -> None:
-        optimizer.zero_grad()
-        mse(learner(x, index=index), y).backward()
-        optimizer.step()
-
-    return _in_turn(learn, data)
+    return _autograd(network, learner, data, precision, numbered=True)
 
 
 def _in_place(contender: Contender, network: nn.Module, data: Examples) -> Step:
