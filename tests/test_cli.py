@@ -43,6 +43,13 @@ def test_every_command_has_help(command, capsys):
         ("train digits --rule nope --width 8 --lr 1 --seed 1 --epochs 1 --out x", "'nope'"),
         ("train digits --width 0 --lr -1 --out x", "width.*lr|lr.*width"),
         ("reproduce table-99", "table-99"),
+        ("reproduce table-8 --only width=9999", "leaves no run of table-8 at smoke scale.*--dry-run"),
+        ("reproduce table-8 --store /dev/null/store", "/dev/null/store.*: Not a directory"),
+        ("reproduce table-8 --store /dev/null", "must be a folder; /dev/null is a file"),
+        ("runs --store nowhere", "There is no store at nowhere"),
+        ("report --store nowhere", "There is no store at nowhere"),
+        ("runs --store . --pack nowhere/pack", "--pack must be a file in a folder that exists"),
+        ("runs --store . --status lost", "--status must be finished, .*'lost'"),
         ("data verify kmnist --data-dir /nowhere/at/all", "train-images-idx3-ubyte.gz.*/nowhere/at/all"),
     ],
 )

@@ -58,6 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
         code = 141
+    except OSError as error:
+        if error.filename is None:
+            raise
+        code = _complain(f"{error.filename}: {error.strerror}. Give another place, or make room there.", 2)
     sys.exit(code if isinstance(code, int) else 0)
 
 

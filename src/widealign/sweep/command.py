@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from widealign.errors import UsageError
-from widealign.experiments import Scale, select
+from widealign.experiments import Experiment, Scale, select
 from widealign.sweep.calibrate import calibrated
 from widealign.sweep.choose import parse_only
 from widealign.sweep.cluster import RayExecutor
@@ -48,7 +48,7 @@ def reproduce(
     A run that two tables share is done once. Stop it with Ctrl-C, or kill it: the same command goes on where it was.
 
     Args:
-        ids: table-1 … table-10, figure-1 … figure-9, theory-1, theory-2, sound-9, refresh-1, speed-1, or all.
+        ids: table-1 … table-10, figure-1 … figure-9, theory-1, theory-2, theory-3, sound-9, refresh-1, speed-1, or all.
         scale: smoke takes seconds, desk an hour or two on two cores, paper is everything.
         only: KEY=VALUE,… such as width=8,rule=align-ada: leave the other runs out.
         seeds: Number of seeds for each cell; the experiment's own if not given.
@@ -66,7 +66,11 @@ def reproduce(
     data = DataAccess(data_dir=str(data_dir.resolve()) if data_dir else None, allow_unverified=allow_unverified)
     launcher = Launcher(store=place.path.resolve(), data=data)
     contents = place.read()
-    missing = [job for job in wanted(experiments, scale, seeds, wanted_only) if job.id not in contents.finished]
+    every = wanted(experiments, scale, seeds, wanted_only)
+    if not every:
+        _nothing_wanted(screen, experiments, scale, only)
+        return
+    missing = [job for job in every if job.id not in contents.finished]
     clock = calibrated(place, contents.finished.values(), missing, launcher, tell=screen.print)
     todo = plan(experiments, scale, contents, clock, seeds=seeds, only=wanted_only)
     print_plan(screen, experiments, scale, todo, workers)
@@ -77,6 +81,16 @@ def reproduce(
     with LivePicture(screen, place, executor.limit) as picture:
         progress = execute(todo, executor, place, picture)
     _conclude(screen, progress, place)
+
+
+def _nothing_wanted(screen: Console, experiments: tuple[Experiment, ...], scale: Scale, only: str | None) -> None:
+    names = ", ".join(experiment.id for experiment in experiments)
+    if only:
+        raise UsageError(
+            f"--only {only} leaves no run of {names} at {scale} scale. `widealign reproduce {experiments[0].id} "
+            f"--scale {scale} --dry-run` shows what there is."
+        )
+    screen.print(f"{names} needs no run. `widealign report` draws it.")
 
 
 def _require(**numbers: int | None) -> None:
@@ -124,9 +138,15 @@ def runs(
     screen, place, chosen = console(), Store(store or default_store()), parse_only(only)
     if status not in (None, "finished", "diverged", "failed", "unfinished", "damaged"):
         raise UsageError(f"--status must be finished, diverged, failed, unfinished or damaged; given {status!r}.")
+    if not place.path.is_dir():
+        raise UsageError(
+            f"There is no store at {place.path}. `widealign reproduce` makes one; name another by --store."
+        )
     contents = place.read()
     records = [r for r in contents.finished.values() if chosen(r.job) and status in (None, r.result["status"])]
     if pack is not None:
+        if not pack.parent.is_dir():
+            raise UsageError(f"--pack must be a file in a folder that exists; given {pack}.")
         target = pack if pack.name.endswith(SUFFIX) else pack.with_name(pack.name + SUFFIX)
         screen.print(f"{write_pack(target, records)} runs packed in {target}.")
         return
