@@ -139,6 +139,22 @@ def test_sign_symmetry_follows_the_live_signs(rule: str):
         assert torch.equal(learner.feedback[name].sign(), parameter.sign()), name
 
 
+@pytest.mark.parametrize("rule", SEEDED)
+def test_the_same_seed_gives_the_same_feedback_whatever_the_defaults(rule: str):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 40), nn.Tanh(), nn.Linear(40, 30), nn.Tanh(), nn.Linear(30, 2)).double()
+    x = torch.randn(4, 3).double()
+    expected = update(widealign.rules.make(rule, copy.deepcopy(model)), x)
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.device("meta"):  # stands for any device that tensors are made on unless they say otherwise
+            learner = widealign.rules.make(rule, model)
+        found = update(learner, x)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert_same_update(found, expected, rtol=1e-12)
+
+
 def names(learner: widealign.rules.Learner) -> list[str]:
     return [site.name for site in learner.sites]
 

@@ -11,7 +11,7 @@ def normal(shape: torch.Size | tuple[int, ...], seed: int, *labels: object) -> T
     """Standard normal numbers, drawn on the CPU by a generator of their own."""
     digest = hashlib.sha256(repr((seed, *labels)).encode()).digest()
     generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
-    return torch.randn(shape, generator=generator)
+    return torch.randn(shape, generator=generator, device="cpu", dtype=torch.float32)
 
 
 def scale(weight: Tensor) -> float:
