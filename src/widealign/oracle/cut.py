@@ -1,5 +1,6 @@
 """The cut network: one pass in which the output of every site is an independent variable."""
 
+import copy
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class Call:
     inputs: Packed
     output: Packed
     random_state: Tensor
+    has_graph: bool
 
     def evaluate(self, state: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
         """F_c with the parameters that `state` holds under their names in the model."""
@@ -36,7 +38,8 @@ class Call:
         buffers = {name: buffer.clone() for name, buffer in self.buffers.items()}
         args, kwargs = self.inputs.unpack(inputs)
         torch.set_rng_state(self.random_state)
-        return pack(functional_call(self.module, {**buffers, **own}, args, kwargs)).vector
+        with torch.set_grad_enabled(self.has_graph):
+            return pack(call_with(self.module, {**buffers, **own}, args, kwargs)).vector
 
     def input_jacobian(self, state: Mapping[str, Tensor]) -> Tensor:
         """dF_c / dh_c at this call's inputs and the parameters in `state`."""
@@ -79,7 +82,7 @@ def cut(model: nn.Module, state: Mapping[str, Tensor], sites: Sequence[str], arg
     Both passes start from the current random state, so masks are the same in each.
     """
     start = torch.get_rng_state()
-    with torch.no_grad():
+    with torch.enable_grad():  # a model may switch it off for a part of itself
         calls, output = record(model, state, sites, args, kwargs)
 
     def network(variables: Tensor) -> Tensor:
@@ -125,8 +128,9 @@ def grains(model: nn.Module, site: str) -> list[str]:
 
 
 def _is_owning_leaf(module: nn.Module) -> bool:
-    is_leaf = is_parametrized(module) or not list(module.children())
-    return is_leaf and bool(list(module.parameters()))
+    lists = (nn.ParameterList, nn.ParameterDict)  # never called; their owner is
+    is_leaf = is_parametrized(module) or all(isinstance(child, lists) for child in module.children())
+    return is_leaf and bool(list(module.parameters())) and not isinstance(module, lists)
 
 
 def _unpack_all(calls: Sequence[Call], variables: Tensor) -> list[Any]:
@@ -144,11 +148,25 @@ def record(
 ) -> tuple[list[Call], Packed]:
     """One pass that lists the calls of all sites; with `replaced`, the site outputs are those given there."""
     calls: list[Call] = []
-    # Buffers are given as copies: a pass of the oracle never moves running statistics.
+    # Copies: a pass of the oracle never moves running statistics, nor inputs that the model changes in place.
     copies = {name: value.clone() for name, value in state.items()}
+    args, kwargs = copy.deepcopy((args, kwargs))
     with _recorded(model, sites, calls, replaced):
-        output = pack(functional_call(model, copies, args, kwargs))
+        output = pack(call_with(model, copies, args, kwargs))
     return calls, output
+
+
+def call_with(module: nn.Module, state: Mapping[str, Tensor], args: Any, kwargs: Any) -> Any:
+    """The output of `module` with the tensors in `state`, each in all the places that it is tied to."""
+    tensors = (*module.named_parameters(), *module.named_buffers())
+    chosen = {id(tensor): state[name] for name, tensor in tensors if name in state}
+    places = {
+        f"{owner}.{name}".strip("."): chosen[id(tensor)]
+        for owner, part in module.named_modules()
+        for name, tensor in (*part._parameters.items(), *part._buffers.items())
+        if id(tensor) in chosen
+    }
+    return functional_call(module, places, args, kwargs, tie_weights=False)
 
 
 @contextmanager
@@ -184,6 +202,7 @@ class _Recorder:
         self.inputs = pack((args, kwargs))
         self.buffers = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
         self.random_state = torch.get_rng_state()
+        self.has_graph = torch.is_grad_enabled()
 
     def after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
         key = (self.site, self.count)
@@ -197,6 +216,7 @@ class _Recorder:
                 inputs=self.inputs,
                 output=pack(output),
                 random_state=self.random_state,
+                has_graph=self.has_graph,
             )
         )
         return None if self.replaced is None else self.replaced[key]

@@ -92,9 +92,12 @@ class Trial:
 
 
 def fresh(learner: Learner) -> Learner:
-    """A copy of a learner, without gradients."""
+    """A copy of a learner, without gradients; those that it will have are dense."""
     twin = copy.deepcopy(learner)
     twin.zero_grad(set_to_none=True)
+    for module in twin.model.modules():
+        if isinstance(module, (nn.Embedding, nn.EmbeddingBag)):
+            module.sparse = False
     return twin
 
 
