@@ -12,6 +12,9 @@ from widealign.errors import UsageError
 Selector = type[nn.Module] | str | Callable[[str, nn.Module], bool]
 Sites = Selector | Iterable[Selector] | None
 
+_LISTS = (nn.ParameterList, nn.ParameterDict)
+"""Modules that are never called: their parameters are their owner's."""
+
 _FUSED = {
     nn.RNNBase: "use its unrolled form, widealign.nn.RNN, LSTM or GRU",
     nn.MultiheadAttention: "use its explicit form, widealign.nn.Attention",
@@ -79,11 +82,14 @@ def problems(model: nn.Module, sites: tuple[Site, ...]) -> Iterator[str]:
     for name, parameter in model.named_parameters():
         if is_lazy(parameter):
             yield f"'{name}' is not initialised yet: run the model once on an example before wrapping it"
+        elif parameter.is_meta:
+            yield f"'{name}' is not initialised yet, it is on the meta device: use to_empty() and draw its values first"
     covered = {id(p) for site in sites for p in site.module.parameters()} | input_parameters(model)
     covered |= {id(p) for _, module in fused for p in module.parameters()}
     for identity, name in names.items():
         if identity not in covered and model.get_parameter(name).requires_grad:
             owner = name.rpartition(".")[0]
+            owner = owner.rpartition(".")[0] if isinstance(model.get_submodule(owner), _LISTS) else owner
             yield (
                 f"'{name}' belongs to no site: move it into a module of its own that is called, name "
                 f"'{owner or 'the model'}' in sites=, or set requires_grad_(False) if it shall not learn"
@@ -115,11 +121,11 @@ def _is_default_site(name: str, module: nn.Module) -> bool:
 
 
 def _is_leaf(module: nn.Module) -> bool:
-    return is_parametrized(module) or next(module.children(), None) is None
+    return is_parametrized(module) or all(isinstance(child, _LISTS) for child in module.children())
 
 
 def _owns_parameters(module: nn.Module) -> bool:
-    return next(module.parameters(), None) is not None
+    return next(module.parameters(), None) is not None and not isinstance(module, _LISTS)
 
 
 def parameter_names(model: nn.Module) -> dict[int, str]:
