@@ -206,6 +206,84 @@ class Block(nn.Module):
         return torch.tanh(self.outer(torch.tanh(self.inner(x))))
 
 
+class TiedModules(nn.Module):
+    """Two modules share a weight, and one of them has two names."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.second.weight = self.first.weight
+        self.others = nn.ModuleDict({"first": self.first, "readout": nn.Linear(3, 2)})
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.tanh(self.others["first"](x))
+        return self.others["readout"](torch.tanh(self.second(x)) + self.first(x))
+
+
+class Listed(nn.Module):
+    """Its parameters are in a list and in a dict."""
+
+    def __init__(self):
+        super().__init__()
+        self.mixes = nn.ParameterList([torch.randn(4, 4), torch.randn(4, 4)])
+        self.shifts = nn.ParameterDict({"after": torch.randn(4)})
+
+    def forward(self, x: Tensor) -> Tensor:
+        for mix in self.mixes:
+            x = torch.sin(x @ mix) + self.shifts["after"]
+        return x
+
+
+class InPlace(nn.Module):
+    """A user's module that changes its input, and returns it."""
+
+    def __init__(self, features: int):
+        super().__init__()
+        self.gain = nn.Parameter(torch.randn(features))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x.sub_(0.5)
+        x *= self.gain
+        return x
+
+
+class Centred(nn.Module):
+    """A user's module that reads a buffer, and then updates it."""
+
+    def __init__(self, features: int):
+        super().__init__()
+        self.gain = nn.Parameter(torch.randn(features))
+        self.register_buffer("mean", torch.randn(features))
+        self.register_buffer("steps", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.sin(x - self.mean) * self.gain
+        if self.training:
+            self.mean.lerp_(x.detach().mean(0), 0.3)
+            self.steps = self.steps + 1
+        return y
+
+
+class PartlyFixed(nn.Module):
+    """Its first layer is run without a graph, and its input is changed in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.fixed, self.layer, self.readout = nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x *= 2
+        with torch.no_grad():
+            x = self.fixed(x)
+        return self.readout(torch.tanh(self.layer(x)))
+
+
+def spectral() -> nn.Module:
+    model = mlp(nn.Tanh)
+    nn.utils.parametrizations.spectral_norm(model[2])
+    return model
+
+
 def paper_cnn(activation: Callable[[], nn.Module]) -> nn.Module:
     return nn.Sequential(
         wide.PaperLayer(2, 2),
@@ -258,6 +336,19 @@ CASES = (
     _case("two-inputs", TwoInputs, vectors(), kwargs=lambda: {"context": torch.randn(3, 2)}),
     _case("own-module", lambda: nn.Sequential(nn.Linear(3, 4), Own(4), nn.Tanh(), nn.Linear(4, 2)), vectors()),
     _case("parametrized", parametrized, vectors()),
+    _case("spectral-norm", spectral, vectors()),
+    _case("tied-modules", TiedModules, vectors()),
+    *(
+        _case(
+            name, lambda module=module: nn.Sequential(nn.Linear(3, 4), module(), nn.Tanh(), nn.Linear(4, 2)), vectors()
+        )
+        for name, module in {
+            "parameter-list": Listed,
+            "own-in-place": lambda: InPlace(4),
+            "own-buffers": lambda: Centred(4),
+        }.items()
+    ),
+    _case("partly-fixed", PartlyFixed, vectors()),
     _case(
         "max-pool", lambda: nn.Sequential(nn.Conv2d(2, 3, 3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(3, 2)), images()
     ),
@@ -293,6 +384,7 @@ QUICK = {
         "rnn-cell",
     ),
     *("tied-tokens", "two-inputs", "own-module", "add-rnn"),
+    *("tied-modules", "own-in-place", "own-buffers", "partly-fixed"),
 }
 
 EVERY = [pytest.param(c, id=c.name, marks=[pytest.mark.quick] if c.quick else []) for c in CASES]

@@ -42,12 +42,20 @@ class Trial:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     sites: Any = None
+    before: nn.Module | None = None
+    """The model before the last pass, which may have moved running statistics."""
+
+    def output(self, module: nn.Module) -> Any:
+        """What a module returns, from always the same random state, for inputs that it may change in place."""
+        args, kwargs = copy.deepcopy((self.args, self.kwargs))
+        torch.manual_seed(MASKS)
+        return module(*args, **kwargs)
 
     def update(self) -> dict[str, Tensor]:
         """The gradients that the learner gives."""
         self.learner.model.zero_grad(set_to_none=True)
-        torch.manual_seed(MASKS)
-        squared(self.learner(*self.args, **self.kwargs)).backward()
+        self.before = copy.deepcopy(self.learner.model)
+        squared(self.output(self.learner)).backward()
         return gradients(self.learner.model)
 
     def dense(self, rule: str | None = None) -> dict[str, Tensor]:
@@ -55,7 +63,7 @@ class Trial:
         torch.manual_seed(MASKS)
         return dense_gradients(
             rule or self.learner.id,
-            self.learner.model,
+            self.before or self.learner.model,
             self.initial,
             self.args,
             squared,

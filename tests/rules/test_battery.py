@@ -2,10 +2,12 @@
 
 import copy
 import itertools
+import pickle
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import prune
 from torch.utils.flop_counter import FlopCounterMode
 
 import widealign.rules
@@ -101,6 +103,42 @@ def test_a_copy_learns_the_same_and_by_itself(rule: str):
     ours, theirs = update(learner, batch()), update(twin, batch())
     assert set(ours) == set(theirs)
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_it_can_be_pickled(rule: str):
+    learner = learner_of(rule)
+    update(learner, batch())
+    twin = pickle.loads(pickle.dumps(learner))
+    ours, theirs = update(learner, batch()), update(twin, batch())
+    assert set(ours) == set(theirs)
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    pickle.dumps(learner.model)
+
+
+def test_its_hooks_go_with_it(rule: str):
+    learner = learner_of(rule)
+    model = learner.model
+    update(learner, batch())
+    del learner
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+def test_a_pruned_layer_stays_pruned(rule: str):
+    """Hooks of others that run before a module's call make its weights: they are a part of the module."""
+    learner, model = (mlp(nn.Tanh) for _ in range(2))
+    model.load_state_dict(learner.state_dict())
+    mask = (torch.rand(6, 4) > 0.4).float()
+    for each in (learner, model):
+        prune.custom_from_mask(each[2], "weight", mask)
+    wrapped = widealign.rules.make(rule, learner)
+    output, expected = wrapped(batch()), model(batch())
+    assert torch.equal(output, expected)
+    squared(output).backward()
+    squared(expected).backward()
+    if rule.startswith("align"):
+        assert_same_update(gradients(learner), gradients(model), rtol=1e-5)
+    if rule != "last-layer":
+        assert torch.equal(learner[2].weight_orig.grad * mask, learner[2].weight_orig.grad)
 
 
 def test_what_it_remembers_holds_no_gradients(rule: str):

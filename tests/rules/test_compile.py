@@ -9,7 +9,7 @@ from torch import Tensor, nn
 import widealign
 import widealign.nn as wide
 import widealign.rules
-from rules.cases import mlp, squared
+from rules.cases import case, mlp, squared
 from rules.support import RULES, assert_same_update, gradients, move
 
 
@@ -52,3 +52,24 @@ def test_the_traced_graph_has_the_eager_gradients(rule: str, network: str):
 @pytest.mark.parametrize("rule", ["align-ada", "align-zero", "fa", "dfa"])
 def test_compiled_code_has_the_eager_gradients(rule: str):
     compare(rule, "cnn", backend="inductor")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [("align-ada", "dropout"), ("align-zero", "dropout"), ("align-ada", "spectral-norm"), ("fa", "spectral-norm")],
+)
+def test_a_second_pass_finds_the_state_of_the_first(rule: str, name: str):
+    example = case(name)
+    model = example.model()
+    learner = widealign.rules.make(rule, model)
+    move(model)
+    (x,), _ = example.batch()
+    squared(learner(x)).backward()
+    twin = copy.deepcopy(learner)
+    torch._dynamo.reset()
+    for each in (torch.compile(learner, backend="aot_eager"), twin):
+        each.zero_grad(set_to_none=True)
+        torch.manual_seed(0)
+        squared(each(x)).backward()
+    assert_same_update(gradients(learner.model), gradients(twin.model), rtol=2e-5, floor=0.1)

@@ -8,7 +8,7 @@ from torch import nn
 
 import widealign.rules
 from rules.cases import EVERY, Case, case, mlp, squared
-from rules.support import ALIGN, CHAINED, MASKS, RULES, Trial, assert_same_update, differ, gradients, move, trial
+from rules.support import ALIGN, CHAINED, RULES, Trial, assert_same_update, differ, gradients, move, trial
 
 pytestmark = pytest.mark.quick
 
@@ -18,8 +18,7 @@ PLAIN = ["mlp-tanh", "ntk-cnn", "paper-cnn-tanh", "rnn-cell"]
 def backprop(run: Trial) -> dict[str, torch.Tensor]:
     model = copy.deepcopy(run.learner.model)
     model.zero_grad(set_to_none=True)
-    torch.manual_seed(MASKS)
-    squared(model(*run.args, **run.kwargs)).backward()
+    squared(run.output(model)).backward()
     return gradients(model)
 
 
@@ -27,10 +26,8 @@ def backprop(run: Trial) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("rule", RULES)
 def test_1_the_output_is_the_models_bit_for_bit(rule: str, example: Case):
     run = trial(rule, example)
-    torch.manual_seed(MASKS)
-    ours = run.learner(*run.args, **run.kwargs)
-    torch.manual_seed(MASKS)
-    theirs = copy.deepcopy(run.learner.model)(*run.args, **run.kwargs)
+    model = copy.deepcopy(run.learner.model)
+    ours, theirs = run.output(run.learner), run.output(model)
     for one, other in zip(leaves(ours), leaves(theirs), strict=True):
         assert torch.equal(one, other)
 

@@ -39,7 +39,7 @@ def test_a_thousand_steps_leave_nothing_behind(rule: str):
         return tensors(), len(gc.get_objects()), resident_bytes()
 
     before, after = steps(100), steps(1000)
-    assert after[0] == before[0], "tensors"
+    assert after[0] <= before[0], "tensors"  # fewer, if another test's were still around
     assert after[1] <= before[1] + 20, "objects"
     assert after[2] <= before[2] + 10e6, "bytes"
 

@@ -78,3 +78,12 @@ def test_a_state_that_is_loaded_twice_is_the_same(rule: str):
     other.load_state_dict(learner.state_dict())
     one, two = steps(learner, 3, start=2), steps(other, 3, start=2)
     assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("rule", RULES)
+def test_a_state_from_before_the_first_pass_decides_the_feedback(rule: str):
+    learner, other = learner_of(rule, seed=0), learner_of(rule, seed=5)
+    other.load_state_dict(learner.state_dict())
+    one, two = steps(learner, 2, start=0), steps(other, 2, start=0)
+    assert all(torch.equal(one[name], two[name]) for name in one)

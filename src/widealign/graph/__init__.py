@@ -6,7 +6,7 @@ from widealign.graph.hooks import Pass, Switch
 from widealign.graph.layout import blank, is_channels_last
 from widealign.graph.outside_use import OutsideUse
 from widealign.graph.ranks import fingerprint, warn_if_changed
-from widealign.graph.replay import Replayed, replay
+from widealign.graph.replay import Replayed, random_states, replay, state_buffers
 from widealign.graph.sites import Site, Sites, find_sites, grains, input_parameters, parameter_names, problems
 from widealign.graph.snapshot import Snapshot
 
@@ -33,8 +33,10 @@ __all__ = [
     "map_signals",
     "parameter_names",
     "problems",
+    "random_states",
     "refuse_backward",
     "replay",
     "signals",
+    "state_buffers",
     "warn_if_changed",
 ]

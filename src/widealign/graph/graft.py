@@ -34,6 +34,8 @@ def graft(value: Tensor, *sources: Tensor) -> Tensor:
         (3.0, None, tensor([7.]))
     """
     learning = [s for s in sources if s.requires_grad]
+    if any(s.shape != value.shape for s in learning):
+        raise UsageError(_differ(f"shape {tuple(value.shape)}", f"{[tuple(s.shape) for s in sources]}"))
     return _Graft.apply(value.detach(), *learning) if learning else value.detach()
 
 
@@ -74,9 +76,17 @@ def graft_tree(values: Any, *sources: Any) -> Any:
     leaves, structure = tree_flatten(values)
     rows = [tree_flatten(source)[0] for source in sources]
     if any(len(row) != len(leaves) for row in rows):
-        raise UsageError("A module must return the same number of tensors in the live and in the initial network.")
+        raise UsageError(_differ(f"{len(leaves)} tensors", f"{[len(row) for row in rows]}"))
     grafted = (graft(leaf, *row) if is_signal(leaf) else leaf for leaf, *row in zip(leaves, *rows, strict=True))
     return tree_unflatten(grafted, structure)
+
+
+def _differ(one: str, others: str) -> str:
+    return (
+        "The live and the initial network must call the same modules with inputs of the same shapes, or errors cannot "
+        f"be handed on: a module returned {one} in one and {others} in the other. If weights decide what is called "
+        "(routing, early exit), name the module that holds that part in sites=."
+    )
 
 
 class _Refuse(torch.autograd.Function):

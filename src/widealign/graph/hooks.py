@@ -6,6 +6,8 @@ from typing import Any
 
 from torch import nn
 
+from widealign.errors import UsageError
+from widealign.graph.carry import is_known
 from widealign.graph.sites import Site
 
 
@@ -36,7 +38,9 @@ class Switch:
         handles = []
         for site in sites:
             enter, leave = _Enter(self, site.name), _Leave(self, site.name)
-            handles.append(site.module.register_forward_pre_hook(enter, with_kwargs=True))
+            # Other hooks before the call (pruning, say) are a part of a module that is called a second time.
+            first = not is_known(site.module)
+            handles.append(site.module.register_forward_pre_hook(enter, with_kwargs=True, prepend=first))
             handles.append(site.module.register_forward_hook(leave, with_kwargs=True))
         weakref.finalize(owner, _remove, handles)
 
@@ -57,6 +61,11 @@ class _Enter:
         current = self.switch.current
         if current is None:
             return None
+        if current.depth:
+            raise UsageError(
+                f"'{self.site}' is called while a site is running (itself or another), so their errors cannot be told "
+                "apart: name the module that holds both in sites="
+            )
         current.depth += 1
         return current.enter(self.site, args, kwargs)
 

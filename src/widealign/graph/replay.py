@@ -1,5 +1,6 @@
-"""Calling a module a second time: with other tensors, and with the same random numbers."""
+"""Calling a module a second time: with other tensors, and from the same random and running state."""
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -10,31 +11,63 @@ from torch import Tensor, nn
 def replay(module: nn.Module, tensors: dict[str, Tensor], args: Any, kwargs: Any) -> Any:
     """Calls `module` with other tensors in the place of its own; its buffers are not touched.
 
-    Buffers that `tensors` does not name are copies, so running statistics are updated by the live pass only.
+    Buffers that `tensors` does not name are copies, so running statistics are updated by the live pass only. Tensors
+    that are tied stay tied.
     """
-    copies = {name: buffer.clone() for name, buffer in module.named_buffers() if name not in tensors}
-    return torch.func.functional_call(module, {**copies, **tensors}, args, kwargs)
+    own = {name: id(tensor) for names in (module.named_parameters(), module.named_buffers()) for name, tensor in names}
+    given = {own[name]: tensor for name, tensor in tensors.items()}
+    # One entry for each owner: functional_call would not find its way back from a module that has two names.
+    replaced = {
+        f"{owner}.{name}".strip("."): given[id(tensor)]
+        for owner, part in module.named_modules()
+        for name, tensor in (*part._parameters.items(), *part._buffers.items())
+        if id(tensor) in given
+    }
+    copies = {name: buffer.clone() for name, buffer in module.named_buffers() if own[name] not in given}
+    return torch.func.functional_call(module, {**copies, **replaced}, args, kwargs, tie_weights=False)
 
 
 class Replayed(AbstractContextManager[None]):
-    """The random state before a live pass, so that a second pass draws the same dropout masks."""
+    """The state before a live pass, from which a second one starts: it draws the same dropout masks.
+
+    Buffers, too, are as they were: a module may read what it has just updated.
+    """
 
     def __init__(self, model: nn.Module):
         self.device = next((p.device for p in model.parameters()), torch.device("cpu"))
-        self.before = self._get()
+        self.before = random_states(self.device)
+        self.buffers: list[tuple[nn.Module, str, Tensor | None]] = [
+            (owner, name, buffer.clone()) for owner, name, buffer in state_buffers(model)
+        ]
 
-    def _get(self) -> tuple[Tensor, Tensor | None]:
-        on_device = None if self.device.type == "cpu" else getattr(torch, self.device.type).get_rng_state(self.device)
-        return torch.get_rng_state(), on_device
+    def _set(self, states: list[Tensor]) -> None:
+        torch.set_rng_state(states[0])
+        if len(states) > 1:
+            getattr(torch, self.device.type).set_rng_state(states[1], self.device)
 
-    def _set(self, state: tuple[Tensor, Tensor | None]) -> None:
-        torch.set_rng_state(state[0])
-        if state[1] is not None:
-            getattr(torch, self.device.type).set_rng_state(state[1], self.device)
+    def _exchange(self) -> None:
+        for index, (owner, name, buffer) in enumerate(self.buffers):
+            self.buffers[index] = (owner, name, owner._buffers[name])
+            owner._buffers[name] = buffer
 
     def __enter__(self) -> None:
-        self.after = self._get()
+        self.after = random_states(self.device)
+        self._exchange()
         self._set(self.before)
 
     def __exit__(self, *exception: Any) -> None:
+        self._exchange()
         self._set(self.after)
+
+
+def random_states(device: torch.device) -> list[Tensor]:
+    """The states of the random generators of the processor and of another device."""
+    on_device = [] if device.type == "cpu" else [getattr(torch, device.type).get_rng_state(device)]
+    return [torch.get_rng_state(), *on_device]
+
+
+def state_buffers(model: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:
+    """The buffers that a forward pass may read and write. Batch normalisers write what they read in evaluation only."""
+    for owner in model.modules():
+        if not isinstance(owner, nn.modules.batchnorm._NormBase):
+            yield from ((owner, name, buffer) for name, buffer in owner._buffers.items() if buffer is not None)

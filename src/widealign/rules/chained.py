@@ -10,7 +10,9 @@ from abc import abstractmethod
 from contextlib import nullcontext
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from widealign.graph import (
     Pass,
@@ -21,6 +23,7 @@ from widealign.graph import (
     graft_tree,
     grains,
     is_known,
+    map_signals,
     parameter_names,
     replay,
     signals,
@@ -31,6 +34,14 @@ from widealign.rules.learner import Learner
 class Chained(Learner):
     """A rule that is backpropagation with substitute weights B. Subclasses say what B is."""
 
+    def __init__(self, model: nn.Module, **options: Any):
+        super().__init__(model, **options)
+        names = parameter_names(model)
+        self._names = {
+            point.name: (point.module, {own: names[id(p)] for own, p in point.module.named_parameters()})
+            for point in self.hook_points()
+        }
+
     @abstractmethod
     def substitutes(self) -> dict[str, Tensor]:
         """B for each parameter, by the parameter's name in the model. Called once a training pass."""
@@ -39,6 +50,10 @@ class Chained(Learner):
         """Leaf modules, also inside larger sites: a normaliser within a site stays on the live path."""
         return tuple(grain for site in self.sites for grain in grains(site))
 
+    def replays(self) -> bool:
+        """Modules whose insides are not known are called twice."""
+        return any(not _is_plain(site.module) for site in self.hook_points())
+
     @property
     def feedback(self) -> dict[str, Tensor]:
         """The substitute of each parameter, by name."""
@@ -46,10 +61,10 @@ class Chained(Learner):
 
     def learn(self, *args: Any, **kwargs: Any) -> Any:
         """One forward pass; each site's output has two graphs behind it, to its parameters and to its inputs."""
-        names, substitutes = parameter_names(self.model), self.substitutes()
+        substitutes = self.substitutes()
         feedback = {
-            site.name: (site.module, {n: substitutes[names[id(p)]] for n, p in site.module.named_parameters()})
-            for site in self.hook_points()
+            point: (module, {own: substitutes[name] for own, name in names.items()})
+            for point, (module, names) in self._names.items()
         }
         return self.run(_ChainedPass(feedback), self.model, *args, **kwargs)
 
@@ -64,8 +79,9 @@ class _ChainedPass(Pass):
         if self.replaying:
             return args, kwargs
         module, _ = self.feedback[site]
-        replayed = nullcontext() if type(module).__module__.startswith(("torch.", "widealign.")) else Replayed(module)
-        self.entered.append((args, kwargs, replayed))
+        plain = _is_plain(module)
+        kept = (args, kwargs) if plain else map_signals(Tensor.clone, (args, kwargs))
+        self.entered.append((*kept, nullcontext() if plain or torch.compiler.is_compiling() else Replayed(module)))
         return detached((args, kwargs))
 
     def leave(self, site: str, output: Any) -> Any:
@@ -84,3 +100,8 @@ class _ChainedPass(Pass):
                 return graft_tree(output, output, replay(module, feedback, args, kwargs))
         finally:
             self.replaying = False
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Whether a second call finds the module and its inputs as they were: it draws nothing and changes nothing."""
+    return type(module).__module__.startswith(("torch.", "widealign.")) and not is_parametrized(module)

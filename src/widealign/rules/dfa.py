@@ -60,8 +60,9 @@ class DFA(Learner, id="dfa"):
         taps: list[tuple[str, Tensor]] = []
         output = self.run(CutPass(lambda site, h: taps.append((site, h))), self.model, *args, **kwargs)
         outputs = signals(output)
+        batch = self._batch(outputs)
         width = sum(out[0].numel() for out in outputs)
-        matrices = [self._matrix(site, entering, len(outputs[0]), width) for site, entering in taps]
+        matrices = [self._matrix(site, entering, batch, width) for site, entering in taps]
         entering = [h for _, h in taps]
         spread = iter(_Spread.apply(len(outputs), self._spaces(taps), *matrices, *outputs, *entering))
         return next(spread) if isinstance(output, Tensor) else _replaced(output, spread)
@@ -69,6 +70,19 @@ class DFA(Learner, id="dfa"):
     def describe(self, site: Site) -> tuple[str, str]:
         """Random projections of the output error."""
         return "the output error through a fixed random matrix, at the input of the next site", "live"
+
+    def replays(self) -> bool:
+        """One pass is enough."""
+        return False
+
+    def _batch(self, outputs: list[Tensor]) -> int:
+        shapes = [tuple(out.shape) for out in outputs]
+        if () in shapes or len({shape[0] for shape in shapes}) > 1:
+            raise UsageError(
+                f"dfa needs the batch as the first axis of every output, whose errors it spreads; the outputs have "
+                f"shapes {shapes}. Return outputs for each example, and compute a loss outside of the model."
+            )
+        return shapes[0][0] if shapes else 0
 
     def _spaces(self, taps: list[tuple[str, Tensor]]) -> list[bool]:
         return [self.shared_over_space and h.dim() > 3 for _, h in taps]
@@ -86,6 +100,14 @@ class DFA(Learner, id="dfa"):
             key = site if site not in self.random.values() else f"{site}:{features}"
             self._draw(key, features, width, entering)
         return self.random.values()[key].to(entering)
+
+    def get_extra_state(self) -> dict[str, int]:
+        """What decides the matrices that are not drawn yet."""
+        return {"seed": self.seed}
+
+    def set_extra_state(self, state: dict[str, int]) -> None:
+        """Restores what decides the matrices that are not drawn yet."""
+        self.seed = state["seed"]
 
     def _fits(self, key: str, features: int, width: int) -> bool:
         known = self.random.values().get(key)

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from widealign.errors import UsageError
 from widealign.graph import Pass, detached, graft_tree, map_signals
 
 Tap = Callable[[str, Tensor], Tensor]
@@ -73,4 +74,9 @@ class FrozenPass(Pass):
         return output if site in self.reentry else self._taught(site, output, call)
 
     def _taught(self, site: str, frozen: Any, call: int) -> Any:
+        if call >= len(self.live[site]):
+            raise UsageError(
+                f"'{site}' is called more often in the initial network than in the live one. If weights decide what is "
+                "called (routing, early exit), name the module that holds that part in sites=."
+            )
         return graft_tree(frozen, frozen, self.live[site][call])

@@ -20,6 +20,10 @@ class LastLayer(Learner, id="last-layer"):
         """The live pass with every site's inputs cut off."""
         return self.run(CutPass(), self.model, *args, **kwargs)
 
+    def replays(self) -> bool:
+        """One pass is enough."""
+        return False
+
     def describe(self, site: Site) -> tuple[str, str]:
         """Nothing but what reaches the site directly."""
         return "none; the output error itself where it arrives past no other site", "live"

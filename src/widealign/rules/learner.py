@@ -2,7 +2,7 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,8 +22,10 @@ from widealign.graph import (
     fingerprint,
     map_signals,
     problems,
+    random_states,
     refuse_backward,
     signals,
+    state_buffers,
     warn_if_changed,
 )
 
@@ -69,14 +71,21 @@ class Learner(nn.Module, ABC):
         self._inspected = False
         self.register_buffer("_made_with", fingerprint(model), persistent=False)
         self._resumed = False
-        self.register_load_state_dict_post_hook(lambda learner, _: setattr(learner, "_resumed", True))
-        self._changes_inputs = self._random = True
+        self.register_load_state_dict_post_hook(_note_resumption)
+        self._changes_inputs = self._changes_state = True
+        self._replays = self.replays()
         if self.hooked:
             self._switch.install(self.hook_points(), owner=self)
 
-    def problems(self) -> Any:
+    def problems(self) -> Iterator[str]:
         """Reasons why this rule would train the model wrongly."""
-        return problems(self.model, self.sites)
+        yield from problems(self.model, self.sites)
+        for name, module in self.model.named_modules():
+            if isinstance(module, Learner):
+                yield (
+                    f"'{name or 'the model'}' is a learner already ({type(module).__name__}), and two rules cannot "
+                    "share a site: wrap its .model"
+                )
 
     def hook_points(self) -> tuple[Site, ...]:
         """The modules whose calls the rule takes part in."""
@@ -96,7 +105,11 @@ class Learner(nn.Module, ABC):
             return self.model(*args, **kwargs)
         if not self.training:
             return self._evaluate(*args, **kwargs)
-        return self.learn(*args, **kwargs) if self._inspected else self._first(*args, **kwargs)
+        if not self._inspected:
+            return self._first(*args, **kwargs)
+        # The random state cannot be put back in the midst of compiled code.
+        whole = torch.compiler.is_compiling() and self._changes_state and self._replays
+        return self._uncompiled(*args, **kwargs) if whole else self.learn(*args, **kwargs)
 
     def will_learn(self) -> bool:
         """Whether a forward pass now is a training pass."""
@@ -108,9 +121,11 @@ class Learner(nn.Module, ABC):
 
     def replayed(self) -> AbstractContextManager[None]:
         """To be made before the live pass and entered around a second one, which then draws the same random numbers."""
-        if torch.compiler.is_compiling() and not self._random:
-            return nullcontext()
-        return Replayed(self.model)
+        return nullcontext() if torch.compiler.is_compiling() else Replayed(self.model)
+
+    def replays(self) -> bool:
+        """Whether a training pass calls a module twice that may draw random numbers, or read what it writes."""
+        return True
 
     def kept(self, tree: Any) -> Any:
         """The inputs of a second pass: copies, if the model changes its inputs in place."""
@@ -121,11 +136,11 @@ class Learner(nn.Module, ABC):
         """The first training pass also looks at what cannot be seen before: how the model uses what it is given."""
         if not self._resumed:
             warn_if_changed(self.model, self._made_with, type(self).__name__)
-        before = [leaf._version for leaf in signals((args, kwargs))], torch.get_rng_state()
+        before = [leaf._version for leaf in signals((args, kwargs))], self._state()
         current = self._switch
         with OutsideUse(self.model, inside=lambda: current.current is None or current.current.depth > 0) as watch:
             output = self.learn(*args, **kwargs)
-        if self.hooked and (found := list(watch.problems())):
+        if found := list(watch.problems()):
             raise RefusedModel(type(self).__name__, found)
         if not any(leaf.requires_grad for leaf in signals(output)):
             raise UsageError(
@@ -133,9 +148,17 @@ class Learner(nn.Module, ABC):
                 f"that depends on a learning site; forward() returned {_kinds(output)}."
             )
         self._changes_inputs = [leaf._version for leaf in signals((args, kwargs))] != before[0]
-        self._random = not torch.equal(torch.get_rng_state(), before[1]) or _draws_on_device(self.model)
+        self._changes_state = not all(map(torch.equal, self._state(), before[1]))
         self._inspected = True
         return output
+
+    @torch.compiler.disable
+    def _uncompiled(self, *args: Any, **kwargs: Any) -> Any:
+        return self.learn(*args, **kwargs)
+
+    def _state(self) -> list[Tensor]:
+        device = next(self.model.parameters()).device
+        return [*random_states(device), *(buffer.clone() for _, _, buffer in state_buffers(self.model))]
 
     def _evaluate(self, *args: Any, **kwargs: Any) -> Any:
         with torch.no_grad():
@@ -146,6 +169,10 @@ class Learner(nn.Module, ABC):
             "learner.train() to train, or use learner.model for ordinary gradients."
         )
         return refuse_backward(output, anchor, reason)
+
+
+def _note_resumption(learner: nn.Module, incompatible: Any) -> None:
+    learner._resumed = True  # pyrefly: ignore
 
 
 def _kinds(output: Any) -> str:
@@ -162,7 +189,3 @@ def options(rule: type[Learner]) -> list[str]:
         if p.kind is p.KEYWORD_ONLY
     ]
     return list(dict.fromkeys(names))
-
-
-def _draws_on_device(model: nn.Module) -> bool:
-    return any(p.device.type != "cpu" for p in model.parameters())

@@ -1,5 +1,6 @@
 """Backpropagation: the baseline."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from widealign.graph import Site
@@ -12,9 +13,9 @@ class Normal(Learner, id="normal"):
     axes = Axes(feedback="live", gate="live", normaliser="live", activity="live")
     hooked = False
 
-    def problems(self) -> list[str]:
+    def problems(self) -> Iterator[str]:
         """Backpropagation trains everything that has an initialised parameter."""
-        return [p for p in super().problems() if "no parameters" in p or "not initialised" in p]
+        yield from (p for p in super().problems() if "no parameters" in p or "not initialised" in p)
 
     def learn(self, *args: Any, **kwargs: Any) -> Any:
         """The model as it is."""
