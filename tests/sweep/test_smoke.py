@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from widealign.config import RunConfig
 from widealign.experiments import cells, experiments, find
 from widealign.report.filled import blocks
 from widealign.sweep.cost import work
 from widealign.sweep.jobs import to_json
+from widealign.sweep.launch import Launcher
 from widealign.sweep.runners import DataAccess, perform
 from widealign.sweep.store import Store, write_json
 
@@ -53,3 +55,20 @@ def test_every_grid_can_be_filled(name, data, store):
         [filled] = [f for f in block.grids[grid].cells if (f.cell.row, f.cell.column) == (cell.row, cell.column)]
         assert filled.value.mean is not None
         assert filled.value.finished >= 1
+
+
+def test_a_lost_or_damaged_checkpoint_is_told_and_the_run_ends_as_it_would_have(store):
+    job = RunConfig(task="digits", rule="fa", width=8, lr=1.0, epochs=3, threads=1)
+    launch, folder = Launcher(store=store.path), store.folder(job)
+    assert launch(job).notes == ()
+    whole = (folder / "metrics.jsonl").read_bytes()
+    for harm, words in (
+        (lambda path: path.write_bytes(b"half"), "is damaged"),
+        (lambda path: path.unlink(), "missing"),
+    ):
+        (folder / "result.json").unlink()
+        for path in folder.glob("checkpoints/*"):
+            harm(path)
+        outcome = launch(job)
+        assert words in " ".join(outcome.notes)
+        assert (folder / "metrics.jsonl").read_bytes() == whole

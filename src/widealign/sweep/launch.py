@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from widealign.experiments import Job
+from widealign.sweep.damage import complaints, lost_checkpoint, size
 from widealign.sweep.jobs import to_json
 from widealign.sweep.runners import DataAccess
 from widealign.sweep.store import Store, read_failure, write_failure
@@ -48,15 +49,17 @@ class Launcher:
 
     def __call__(self, job: Job, started: Callable[["Worker"], None] = lambda worker: None) -> Outcome:
         """Do the job; a worker that dies is started again, twice, and goes on from its checkpoint."""
-        store, notes = Store(self.store), []
+        store = Store(self.store)
         folder = store.folder(job)
+        notes = [note for note in (lost_checkpoint(folder),) if note]
+        log, told = folder / "worker.log", size(folder / "worker.log")
         begun_before = (folder / "config.json").exists()
         for attempt in range(1 + RETRIES):
             worker = Worker(self, job)
             started(worker)
             code = worker.wait()
             if code == 0:
-                return Outcome(status="finished", notes=tuple(notes))
+                return Outcome(status="finished", notes=(*notes, *complaints(log, told)))
             if code == BUSY:
                 return Outcome(status="busy")
             if worker.stopped or code == _STOPPED:
