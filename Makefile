@@ -37,7 +37,8 @@ mutants: $(READY_TO_TEST)
 	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py
 
 bench: $(READY)
-	$(BIN)/widealign bench --out bench.json
+	$(BIN)/widealign bench --compile --out bench.json
+	$(BIN)/python bench/performance_table.py bench.json --into docs/performance.md
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

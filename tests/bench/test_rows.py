@@ -93,6 +93,7 @@ def test_one_rule_brings_its_opponents_along():
     chosen = contenders(SMALL["mlp"], Choice(rules=["align-ada"], compile=True), names())
     assert chosen[:3] == [BASELINE, ("normal", "in-place"), ("normal", "compiled")]
     assert {rule for rule, _ in chosen[3:]} == {"align-ada"}
+    assert ("dfa", "compiled") in contenders(SMALL["cnn"], Choice(rules=["dfa"], compile=True), names())
     assert contenders(SMALL["rnn"], Choice(rules=["fa"], compile=True), names()) == [BASELINE, ("fa", "plain")]
 
 

@@ -105,8 +105,8 @@ NETWORKS: dict[Name, Network] = {
 HEADS = 4
 """The transformer's; its width is a multiple of them."""
 
-COMPILED = ("normal", "fa", "dfa", "align-zero", "align-ada", "align-prop")
-"""Rules whose compiled form is timed, where that is asked for: a compilation takes 10 to 20 seconds."""
+COMPILED = ("normal", "align-zero", "align-ada")
+"""Rules whose compiled form is timed where no rule is named: a compilation takes 10 to 20 seconds."""
 
 BY_HAND: tuple[Mode, ...] = ("dual", "in-place")
 """Forms without autograd, and so without its lower precision."""
@@ -144,12 +144,12 @@ def contenders(case: Case, choice: Choice, rules: Sequence[str]) -> list[Contend
     network = NETWORKS[case.network]
     asked = choice.rules or (SCALING if case in network.beside else rules)
     wanted = [rule for rule in rules if rule in asked]
-    extra = choice.compile and network.compiles
+    compiled = (choice.rules or COMPILED) if choice.compile and network.compiles and case not in network.beside else ()
     found = [
         Contender(rule, mode)
         for rule in wanted
         for mode in MODES
-        if mode == "plain" or mode in network.modes.get(rule, ()) or (mode == "compiled" and extra and rule in COMPILED)
+        if mode == "plain" or mode in network.modes.get(rule, ()) or (mode == "compiled" and rule in compiled)
     ]
     beside = [Contender("normal", "in-place")] if any(c.mode == "in-place" for c in found) else []
     beside += [Contender("normal", "compiled")] if any(c.mode == "compiled" for c in found) else []
