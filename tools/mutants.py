@@ -25,22 +25,27 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant("rules/align_ada.py", "self.initial.values(), *kept", "dict(self.model.named_parameters()), *kept"),
-    Mutant("rules/align_ada.py", "return graft_tree(output, frozen)", "return frozen"),
+    Mutant("rules/align_ada.py", "self.taught(output, live.outputs, *kept)", "self.taught(output, {}, *kept)"),
     Mutant("rules/align_ada.py", "with replayed:", "if True:"),
     Mutant("rules/align_prop.py", "return self.initial.values()", "return dict(self.model.named_parameters())"),
     Mutant("rules/anchored.py", "graft(initial, parameters[name])", "graft(parameters[name], parameters[name])"),
-    Mutant("rules/anchored.py", "return graft_tree(live, frozen)", "return frozen"),
-    Mutant("rules/anchored.py", "with replayed:", "if True:"),
+    Mutant(
+        "rules/anchored.py",
+        "graft_tree(live, replay(self.model, anchored, *kept))",
+        "replay(self.model, anchored, *kept)",
+    ),
+    Mutant("rules/anchored.py", "with replayed, self.", "with self."),
     Mutant("rules/brsf.py", "self.passes += 1", "self.passes += 0"),
     Mutant("rules/brsf.py", "return self.drawn[name] * scale", "return scale"),
-    Mutant("rules/chained.py", "substitutes[names[id(p)]]", "p.detach()"),
+    Mutant("rules/chained.py", "own: substitutes[name] for", "own: module.get_parameter(own).detach() for"),
+    Mutant("rules/chained.py", "map_signals(Tensor.clone, (args, kwargs))", "(args, kwargs)"),
     Mutant("rules/chained.py", "return detached((args, kwargs))", "return args, kwargs"),
     Mutant("rules/chained.py", 'feedback["weight"])', "module.weight)"),
     Mutant("rules/chained.py", "graft_tree(output, output, replay", "graft_tree(output, replay"),
-    Mutant("rules/dfa.py", "e.to(matrix.dtype) @ matrix.T", "-e.to(matrix.dtype) @ matrix.T"),
+    Mutant("rules/dfa.py", "return (e @ matrix.T).reshape(shape)", "return -(e @ matrix.T).reshape(shape)"),
     Mutant("rules/dfa.py", "/ math.sqrt(features)", "/ features"),
-    Mutant("rules/dfa.py", "(signal / math.prod(shape[2:]))", "signal"),
+    Mutant("rules/dfa.py", "(e @ matrix.T / math.prod(shape[2:]))", "(e @ matrix.T)"),
+    Mutant("rules/dfa.py", "rows = matrix.unflatten(0, (channels, -1)).transpose(0, 1).flatten(0, 1)", "rows = matrix"),
     Mutant("rules/fa.py", "return self.random.values()", "return dict(self.model.named_parameters())"),
     Mutant("rules/fa.py", "* draws.scale(parameter)", "* 1.0"),
     Mutant("rules/frsf.py", "return self.magnitudes.values()[name]", "return scale"),
@@ -55,18 +60,30 @@ MUTANTS = (
     Mutant("rules/normal.py", "return self.model(*args, **kwargs)", "return self.model(*args, **kwargs) * 1.0000001"),
     Mutant("rules/sign_symmetry.py", "p.detach().sign() *", "p.detach() *"),
     Mutant("rules/usf.py", "return scale", "return scale * 0 + 1"),
+    Mutant("rules/with_cache.py", "weights=self.initial.values()", "weights=dict(self.model.named_parameters())"),
     Mutant("rules/with_snapshot.py", "self.passes % every == 0", "self.passes % every == 1"),
     Mutant("rules/with_snapshot.py", "if id(p) not in inputs", "if True"),
+    Mutant(
+        "fast/cache.py",
+        "graft_tree(output, network.at(network.listening(live), args, kwargs))",
+        "network.at(network.listening(live), args, kwargs)",
+    ),
     Mutant("graph/carry.py", "feedback * module.forward_scale", "feedback"),
     Mutant(
         "graph/carry.py", "module.dilation,\n        module.transposed", "[1] * spatial,\n        module.transposed"
     ),
     Mutant("graph/graft.py", "(None, *gradients * ctx.count)", "(None, *[g * 2 for g in gradients] * ctx.count)"),
     Mutant("graph/replay.py", "buffer.clone() for", "buffer for"),
+    Mutant("graph/replay.py", "owner._buffers[name] = buffer", "pass"),
+    Mutant("graph/replay.py", "if id(tensor) in given", 'if f"{owner}.{name}".strip(".") in tensors'),
     Mutant("graph/snapshot.py", "tensor.detach().clone()", "tensor.detach()"),
     Mutant("nn/batch_axis_norm.py", "eps=self.eps)", "eps=self.eps + 1e-3)"),
     Mutant("nn/paper_layer.py", "return total // 2, total - total // 2", "return total - total // 2, total // 2"),
 )
+
+
+LIKELY = ("battery", "check", "identities", "options", "oracle", "layers")
+"""Tests that run before all others: they are quick, and most mutants die in them."""
 
 
 def main(words: list[str]) -> int:
@@ -106,6 +123,7 @@ def first_failure(checkout: Path) -> str | None:
         "not slow",
         "-p",
         "no:cacheprovider",
+        *(f"tests/rules/test_{name}.py" for name in LIKELY),
         "tests/rules",
         "tests/nn",
     ]
