@@ -18,7 +18,7 @@ from widealign.bench.timing import Effort
 from widealign.errors import UsageError
 
 QUICK, FULL = Effort(seconds=0.4, rounds=(5, 15)), Effort(seconds=2.5)
-_SPEED = 2e10  # multiplications a second on one core: for the estimate of the time left only
+_SPEED = 4e10  # multiplications a second on one core: for the estimate of the time left only
 Device = Literal["auto", "cpu", "cuda"]
 
 
@@ -34,7 +34,7 @@ def run(choice: Choice, *, threads: int, device: Device, clock: Clock, out: Path
     found, failures = list[Row](), list[str]()
     with prepared_process(bench), _progress(console, sum(_seconds(case, who, effort) for case, who in plan)) as advance:
         for case, who in plan:
-            rows, failed = measure(case, who, bench, advance.to(case, _seconds(case, who, effort) / len(who)))
+            rows, failed = measure(case, who, bench, advance.to(case, _seconds(case, who, effort), len(who)))
             found, failures = [*found, *rows], [*failures, *failed]
             if out is not None:
                 write(out, found)
@@ -79,22 +79,25 @@ class _Advance:
 
     def __init__(self, bar: Progress, console: Console, total: float):
         self.bar, self.console, self.task = bar, console, bar.add_task("", total=total)
+        self.done = 0.0
 
-    def to(self, case: Case, share: float) -> Callable[[Contender], None]:
-        """What a case calls for each of its contenders."""
+    def to(self, case: Case, seconds: float, contenders: int) -> Callable[[Contender], None]:
+        """What a case calls before it makes a contender ready: that is half of its time, roughly."""
+        self.done += seconds
+        self.bar.update(self.task, completed=self.done - seconds)
         if not self.console.is_terminal:
             self.console.print(case.title, highlight=False)
 
         def tell(contender: Contender) -> None:
-            self.bar.update(self.task, description=f"{case.title}: {contender.rule}, {contender.mode}")
-            self.bar.advance(self.task, share)
+            words = f"{case.network}, width {case.width}: {contender.rule}, {contender.mode}"
+            self.bar.update(self.task, description=words, advance=seconds / contenders / 2)
 
         return tell
 
 
 @contextmanager
 def _progress(console: Console, total: float) -> Iterator[_Advance]:
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         yield _Advance(bar, console, total)
 
