@@ -46,7 +46,7 @@ def _fetch_one(source: Source, item: Download, folder: Path, reporter: Reporter)
         expected = ", ".join(file.name for file in source.files)
         raise DataError(
             f"{error}; {source.task} is expected in {folder} as {expected}: put the files there by hand, or run "
-            f"`widealign data fetch {source.task}` again"
+            f"`widealign data fetch {source.task} --data-dir {folder.parent}` again"
         ) from error
     except OSError as error:
         raise DataError(f"{target}: cannot be written ({error.strerror}): choose another --data-dir") from error
