@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 import subprocess
 import sys
 
@@ -120,3 +122,16 @@ def test_without_out_the_folder_is_named_after_the_settings(tmp_path, monkeypatc
     for command in ("train", "align"):
         assert _run(command, *_TWO[1:], "--lr", 0.5) == 0
     assert len({path.name for path in (tmp_path / "runs").glob("digits-normal-width-16-lr-0.5-*")}) == 2
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "config.json"])
+def test_a_full_disk_is_one_message_that_names_the_file(tmp_path, monkeypatch, capsys, name):
+    def full(descriptor):
+        if name in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert _run(*_TWO, "--lr", 0.5, "--out", tmp_path) == 2
+    err = capsys.readouterr().err
+    assert f"{tmp_path / name}: No space left on device" in err
+    assert "Traceback" not in err

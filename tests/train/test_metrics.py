@@ -1,4 +1,5 @@
 import json
+import resource
 
 import pytest
 from hypothesis import given
@@ -52,3 +53,18 @@ def test_every_float_gives_valid_json_and_the_finite_ones_come_back_exactly(tmp_
     (record,) = read(path, "step")
     finite = value == value and abs(value) != float("inf")
     assert record["loss"] == (value if finite else None)
+
+
+def test_a_full_disk_names_the_file_and_does_not_come_again_when_it_is_closed(tmp_path):
+    log = Metrics(tmp_path / "metrics.jsonl")
+    log.write({"kind": "step"})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
+    try:
+        with pytest.raises(OSError, match=r"metrics\.jsonl") as caught:
+            log.write({"kind": "step"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    log.close()
+    assert caught.value.filename == str(tmp_path / "metrics.jsonl")
+    assert (tmp_path / "metrics.jsonl").stat().st_size == 20

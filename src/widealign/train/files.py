@@ -20,14 +20,24 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
     moment, but not if the power fails.
     """
     temporary = path.with_name(path.name + TEMPORARY)
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
+    with naming(path):
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        temporary.replace(path)
         if durable:
-            os.fsync(file.fileno())
-    temporary.replace(path)
-    if durable:
-        _sync_folder(path.parent)
+            _sync_folder(path.parent)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Make an error of the file system name the file: a full disk alone does not say which one it was."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_json(path: Path, content: Any) -> None:

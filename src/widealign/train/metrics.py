@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from widealign.errors import UsageError
+from widealign.train.files import naming
 
 
 class Metrics:
@@ -20,7 +21,8 @@ class Metrics:
             UsageError: the file is shorter than the checkpoint says, so its beginning is lost.
         """
         self.path = path
-        self._file = path.open("ab")
+        # Unbuffered: what could not be written is not tried again when the file is closed.
+        self._file = path.open("ab", buffering=0)
         length = self._file.seek(0, os.SEEK_END)
         if length < position:
             self._file.close()
@@ -32,12 +34,15 @@ class Metrics:
 
     def write(self, *records: Mapping[str, Any]) -> None:
         """Append records, visible to others at once. Numbers that are not finite become null."""
-        self._file.write(b"".join(_line(record) for record in records))
-        self._file.flush()
+        lines = memoryview(b"".join(_line(record) for record in records))
+        with naming(self.path):
+            while lines:
+                lines = lines[self._file.write(lines) :]
 
     def sync(self) -> int:
         """Bring everything to the disk. Returns the file's length: a checkpoint that holds it can trust it."""
-        os.fsync(self._file.fileno())
+        with naming(self.path):
+            os.fsync(self._file.fileno())
         return self.length()
 
     def length(self) -> int:
