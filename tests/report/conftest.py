@@ -26,6 +26,11 @@ PROPOSITION_1 = {
     "jacobian": -0.49,
     "kernel": -0.9,
 }
+WIDE_LIMIT = {
+    f"{rule} {what}": -1.0
+    for rule in ("normal", "align-prop", "align-ada", "align-zero")
+    for what in ("error", "distance")
+}
 PROPOSITION_2 = {
     f"{rule} {where}": -0.48 if where == "layers" else -0.8
     for rule in ("align-zero", "align-ada", "align-prop")
@@ -104,9 +109,11 @@ def _study(study: Study) -> dict:
                 )
         return {"rows": rows}
     widths = [64, 128, 256, 512, 1024]
-    rates = PROPOSITION_1 if study.kind == "theory-1" else PROPOSITION_2
+    rates = {"theory-1": PROPOSITION_1, "theory-2": PROPOSITION_2, "theory-3": WIDE_LIMIT}[study.kind]
     return {
         "widths": widths,
+        "seeds": [1, 2],
+        "limits": {"error": {"mean": 0.0, "error": 0.01}},
         "series": {
             name: {"mean": [5 * w**rate for w in widths], "spread": [0.5 * w**rate for w in widths]}
             for name, rate in rates.items()

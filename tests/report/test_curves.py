@@ -89,6 +89,26 @@ def test_theory_has_its_fitted_law():
     assert (measured.leads, fitted.leads) == (True, False)
 
 
+def test_a_fitted_law_passes_through_the_middle_of_all_points():
+    study = {
+        "widths": [10, 100, 1000],
+        "series": {"gap": {"mean": [1.0, 0.3, 0.01], "spread": [0.0, 0.0, 0.0]}},
+        "fits": {"gap": {"slope": -1.0, "interval": [-1.1, -0.9]}},
+    }
+    [panel] = study_axes(study, [Rates(title="Gap", series={"gap": "gap"})])
+    assert [point.y for point in panel.curves[1].points] == pytest.approx([1.442, 0.1442, 0.01442], rel=1e-3)
+
+
+def test_the_wide_limit_is_a_dashed_line_over_all_widths(make_contents):
+    errors, distances = panels(make_contents, "theory-3", "desk")
+    assert [curve.dash for curve in errors.curves] == ["solid"] * 4 + ["dash"]
+    assert [(point.x, point.y) for point in errors.curves[-1].points] == [(64, 0.0), (1024, 0.0)]
+    assert ("wide limit", "dash") in errors.dashes
+    assert (errors.y_title, errors.log_x, errors.log_y) == ("mean squared error", True, False)
+    assert [curve.name.split(",")[0] for curve in distances.curves[::2]] == ["Backprop", "Align-zero"]
+    assert distances.log_y
+
+
 def test_plotly_gets_a_legend_entry_for_each_group_and_both_colours(make_contents):
     [panel] = panels(make_contents, "figure-6")
     traces = interactive.figure(panel)["data"]

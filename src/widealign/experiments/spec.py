@@ -102,10 +102,18 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """One set of log-log axes of a theory study: the names of its series, by what the legend calls them."""
+    """One set of axes over width of a theory study: the names of its series, by what the legend calls them.
+
+    Attributes:
+        limit: Name of the study's limit that is drawn as a dashed line, on a linear axis; otherwise the axes are
+            log-log, with each series' fitted power law.
+        y_title: Of the vertical axis; the study's quantity by default.
+    """
 
     title: str
     series: Mapping[str, str]
+    limit: str = ""
+    y_title: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

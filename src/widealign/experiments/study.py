@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from widealign.config import SCHEMA
 
-Kind = Literal["theory-1", "theory-2", "speed"]
+Kind = Literal["theory-1", "theory-2", "theory-3", "speed"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import geometric_mean
 from typing import Any
 
 from widealign.experiments import Panel, Rates
@@ -207,7 +208,7 @@ def _text(number: float | None) -> str:
 
 
 def study_axes(study: Mapping[str, Any], rates: Sequence[Rates]) -> tuple[Axes, ...]:
-    """Log-log curves of a theory study: its series over width, each with its fitted power law (dashed)."""
+    """Curves of a theory study over width: each with its fitted power law, or all with their limit (dashed)."""
     return tuple(_rates(study, panel) for panel in rates)
 
 
@@ -216,28 +217,45 @@ def _rates(study: Mapping[str, Any], panel: Rates) -> Axes:
     curves = [
         curve
         for position, (name, key) in enumerate(present.items())
-        for curve in _with_fit(study, name, key, ink("rule", key.split()[0], position))
+        for curve in _with_fit(study, name, key, ink("rule", key.split()[0], position), fitted=not panel.limit)
     ]
+    if panel.limit:
+        curves.append(_limit(study, panel.limit))
     return Axes(
         title=panel.title,
         x_title="width",
-        y_title=study.get("quantity", "difference"),
+        y_title=panel.y_title or study.get("quantity", "difference"),
         curves=tuple(curves),
-        dashes=(("measured", "solid"), ("fitted power law", "dash")),
+        dashes=(("measured", "solid"), ("wide limit" if panel.limit else "fitted power law", "dash")),
         log_x=True,
-        log_y=True,
+        log_y=not panel.limit,
         ticks=tuple(study["widths"]),
     )
 
 
-def _with_fit(study: Mapping[str, Any], name: str, key: str, colour: Ink) -> Iterator[Curve]:
+def _limit(study: Mapping[str, Any], name: str) -> Curve:
+    limit = study["limits"][name]
+    ends = (study["widths"][0], study["widths"][-1])
+    points = tuple(Point(x=width, y=limit["mean"], spread=limit["error"]) for width in ends)
+    return Curve(
+        name="kernel regression",
+        group="kernel regression",
+        points=points,
+        ink=ink("rule", "last-layer", 0),
+        dash="dash",
+    )
+
+
+def _with_fit(study: Mapping[str, Any], name: str, key: str, colour: Ink, *, fitted: bool = True) -> Iterator[Curve]:
     widths, series = study["widths"], study["series"][key]
     points = tuple(
         Point(x=width, y=mean, spread=spread)
         for width, mean, spread in zip(widths, series["mean"], series["spread"], strict=True)
     )
     yield Curve(name=name, group=name, points=points, ink=colour)
+    if not fitted:
+        return
     slope = study["fits"][key]["slope"]
-    anchor, middle = points[len(points) // 2].y, widths[len(widths) // 2]
+    middle, anchor = geometric_mean(widths), geometric_mean([point.y for point in points])
     line = tuple(Point(x=width, y=anchor * (width / middle) ** slope) for width in widths)
     yield Curve(name=f"{name}, exponent {slope:.2f}", group=name, points=line, ink=colour, dash="dash", leads=False)

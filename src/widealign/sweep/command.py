@@ -19,7 +19,7 @@ from widealign.sweep.live import LivePicture
 from widealign.sweep.pack import SUFFIX, write_pack
 from widealign.sweep.plan import Plan, plan, wanted
 from widealign.sweep.runners import DataAccess
-from widealign.sweep.say import print_plan, print_runs
+from widealign.sweep.say import print_fits, print_plan, print_runs
 from widealign.sweep.store import Store
 from widealign.sweep.words import console
 
@@ -75,11 +75,13 @@ def reproduce(
     todo = plan(experiments, scale, contents, clock, seeds=seeds, only=wanted_only)
     print_plan(screen, experiments, scale, todo, workers)
     if dry_run or not todo.todo:
+        print_fits(screen, place, every)
         return
     _set_aside_damage(screen, place, todo)
     executor: Executor = RayExecutor(launcher, ray, workers) if ray else LocalExecutor(launcher, workers)
     with LivePicture(screen, place, executor.limit) as picture:
         progress = execute(todo, executor, place, picture)
+    print_fits(screen, place, every)
     _conclude(screen, progress, place)
 
 

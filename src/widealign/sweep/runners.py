@@ -47,8 +47,8 @@ def _study(study: Study, folder: Path) -> None:
 
 
 def _theory(study: Study) -> Any:
-    rates = import_module("widealign.theory.width_rates")
-    measured = getattr(rates, "run_" + study.kind.replace("-", "_"))(**study.options)
+    theory = import_module("widealign.theory")
+    measured = getattr(theory, "run_" + study.kind.replace("-", "_"))(**study.options)
     return measured if isinstance(measured, dict) else asdict(measured)
 
 

@@ -41,6 +41,23 @@ def print_plan(console: Console, experiments: tuple[Experiment, ...], scale: Sca
     console.print(f"About {duration(todo.wall_seconds(workers))} on {workers} worker{'s' * (workers > 1)}.")
 
 
+def print_fits(console: Console, store: Store, jobs: Sequence[Job]) -> None:
+    """Of each finished theory study: predicted and measured exponents of the width, with their intervals."""
+    finished = store.read().finished
+    for study in (finished[job.id] for job in jobs if job.id in finished and not isinstance(job, RunConfig)):
+        fits = study.result["study"].get("fits", {})
+        if not fits:
+            continue
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", title=label(study.job), title_justify="left")
+        for name in ("exponent of the width", "predicted", "measured", "95 % interval"):
+            table.add_column(name, justify="left" if name.startswith("exponent") else "right")
+        for name, fit in fits.items():
+            low, high = fit["interval"]
+            predicted = f"{'≤ ' if fit.get('bound') else ''}{fit['predicted']:g}" if "predicted" in fit else "–"
+            table.add_row(name, predicted, f"{fit['slope']:.2f}", f"[{low:.2f}, {high:.2f}]")
+        console.print(table)
+
+
 def _groups(jobs: tuple[Job, ...]) -> dict[str, list[Job]]:
     groups: dict[str, list[Job]] = {}
     for job in jobs:

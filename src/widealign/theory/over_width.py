@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -83,20 +83,20 @@ def measure_over_width(
         "seeds": list(plan.seeds),
         "time": plan.steps * plan.rate,
         "steps": plan.steps,
-        "series": {name: _described(rows) for name, rows in pooled.items()},
+        "series": {name: described(rows) for name, rows in pooled.items()},
         "fits": {q.name: _fitted(plan, q, pooled[q.name]) for q in quantities},
         "details": {n: {"values": rows, "fit": fit_slope(plan.widths, rows).as_json()} for n, rows in details.items()},
     }
 
 
-def plan_of(scale: str, changes: dict[str, Any]) -> Plan:
+def plan_of(scale: str, changes: dict[str, Any], plans: Mapping[str, Plan] = PLANS) -> Plan:
     """The plan of a scale, with some fields set otherwise."""
-    if scale not in PLANS:
-        raise UsageError(f"scale= is one of {sorted(PLANS)}; it is {scale!r}.")
+    if scale not in plans:
+        raise UsageError(f"scale= is one of {sorted(plans)}; it is {scale!r}.")
     if unknown := sorted(set(changes) - set(Plan.__dataclass_fields__)):
         raise UsageError(f"A plan's fields are {sorted(Plan.__dataclass_fields__)}; {unknown} are not among them.")
     settings: dict[str, Any] = {n: tuple(v) if isinstance(v, (list, range)) else v for n, v in changes.items()}
-    return replace(PLANS[scale], **settings)
+    return replace(plans[scale], **settings)
 
 
 def _measure(plan: Plan, activation: ActivationName, measure: Measure) -> dict[str, Rows]:
@@ -118,7 +118,8 @@ def _pool(members: list[Rows]) -> Rows:
     return [[math.exp(statistics.fmean(map(math.log, cell))) for cell in row] for row in cells]
 
 
-def _described(rows: Rows) -> dict[str, Any]:
+def described(rows: Rows) -> dict[str, Any]:
+    """Mean and spread over seeds at each width, and the values."""
     spread = [statistics.stdev(row) if len(row) > 1 else 0.0 for row in rows]
     return {"mean": [statistics.fmean(row) for row in rows], "spread": spread, "values": rows}
 

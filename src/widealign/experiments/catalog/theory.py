@@ -1,6 +1,8 @@
-"""The two propositions, measured over width."""
+"""The two propositions, measured over width, and the wide limit itself."""
 
-from widealign.experiments.claims import Claim, slope_near
+from math import hypot, sqrt
+
+from widealign.experiments.claims import Check, Claim, Results, Verdict, slope_near
 from widealign.experiments.spec import SCALES, Experiment, Rates
 from widealign.experiments.study import Study
 
@@ -66,6 +68,61 @@ THEORY_2 = Experiment(
                 check=slope_near(f"{rule} output", -0.5, 0.1, bound=True),
             )
             for rule, name in RULES.items()
+        ),
+    ),
+)
+
+
+def _meets_limit(*rules: str) -> Check:
+    """The widest networks' mean is the limit, within twice the standard error of the difference."""
+
+    def check(results: Results) -> Verdict:
+        if results.study is None:
+            return Verdict(outcome="not enough runs", because="the study has not been run")
+        study, limit = results.study, results.study["limits"]["error"]
+        parts, hold = [], True
+        for rule in rules:
+            series = study["series"][f"{rule} error"]
+            off = series["mean"][-1] - limit["mean"]
+            noise = 2 * hypot(series["spread"][-1] / sqrt(len(study["seeds"])), limit["error"])
+            hold = hold and abs(off) <= noise
+            parts.append(f"{rule} {off:+.3f} ± {noise:.3f}".replace("-0.", "−0."))
+        because = f"at width {study['widths'][-1]} off {limit['mean']:.3f} by: {', '.join(parts)}"
+        return Verdict(outcome="holds" if hold else "does not hold", because=because)
+
+    return check
+
+
+EVERY = {"normal": "Backprop", "align-prop": "Align-prop", "align-ada": "Align-ada", "align-zero": "Align-zero"}
+THEORY_3 = Experiment(
+    id="theory-3",
+    title="The wide limit: kernel regression, and what Align-zero is not",
+    about=(
+        "tanh networks with two hidden layers learn sines on a sphere by full-batch descent. Dashed: kernel regression, "
+        "stopped after the same steps, with the tangent kernel of networks of width 2048 in place of the infinite one. "
+        "Right: Align-zero takes every gradient at the initial weights and still is not the linearized network."
+    ),
+    studies={scale: (Study(kind="theory-3", options={"scale": scale}),) for scale in SCALES},
+    rates=(
+        Rates(
+            title="Held-out error",
+            series={name: f"{rule} error" for rule, name in EVERY.items()},
+            limit="error",
+            y_title="mean squared error",
+        ),
+        Rates(
+            title="Distance from the linearized network",
+            series={EVERY[rule]: f"{rule} distance" for rule in ("normal", "align-zero")},
+            y_title="‖f − f_linearized‖",
+        ),
+    ),
+    claims=(
+        Claim(
+            says="The error of wide networks is that of kernel regression, for every rule.", check=_meets_limit(*EVERY)
+        ),
+        Claim(
+            says="Align-zero differs from the linearized network, by a distance that vanishes at least like 1/√m.",
+            check=slope_near("align-zero distance", -0.5, 0.1, bound=True),
         ),
     ),
 )
