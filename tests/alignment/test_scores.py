@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from widealign.alignment import Images, as_matrix, score, score_permuted, score_probe, score_sketched
+from widealign.alignment import Images, as_matrix, score, score_images, score_permuted, score_probe, score_sketched
 from widealign.errors import Diverged, UsageError
 
 SHAPES = st.one_of(
@@ -136,20 +136,39 @@ def test_the_standard_error_shrinks_with_the_root_of_the_rounds() -> None:
     assert 2.5 < few / many < 6
 
 
+def matrix_of(kernel: torch.Tensor, height: int, width: int, stride: int) -> torch.Tensor:
+    """The matrix of a whole convolution with SAME padding, built by applying it to each unit image."""
+    pads = []
+    for size, k in ((width, kernel.shape[3]), (height, kernel.shape[2])):
+        total = max((-(-size // stride) - 1) * stride + k - size, 0)
+        pads += [total // 2, total - total // 2]
+    pixels = kernel.shape[1] * height * width
+    unit = torch.eye(pixels, dtype=kernel.dtype).view(pixels, kernel.shape[1], height, width)
+    return torch.conv2d(torch.nn.functional.pad(unit, pads), kernel, stride=stride).flatten(1).mT
+
+
 @pytest.mark.quick
-def test_image_probes_are_the_quadratic_form_of_the_convolution() -> None:
-    """The exact value: the matrix of the whole convolution, built by applying it to each unit image."""
+@given(st.integers(1, 4), st.integers(1, 11), st.integers(1, 11), st.integers(1, 3), st.sampled_from([1, 2, 3, 5]))
+@settings(deadline=None, max_examples=60)
+def test_the_score_on_images_is_that_of_the_whole_convolutions_matrix(channels, height, width, stride, k) -> None:
+    generator = torch.Generator().manual_seed(channels * 1000 + height * 100 + width * 10 + stride)
+    a, b = (torch.randn(3, channels, k, k, generator=generator, dtype=torch.float64) for _ in range(2))
+    found = score_images(a, b, Images(height=height, width=width, stride=stride))
+    expected = by_definition(*(matrix_of(kernel, height, width, stride) for kernel in (a, b)))
+    assert found == pytest.approx(float(expected), rel=1e-10)
+
+
+@pytest.mark.quick
+def test_image_probes_converge_to_the_score_on_images() -> None:
     torch.manual_seed(0)
     a, b = torch.randn(4, 2, 3, 3), torch.randn(4, 2, 3, 3)
-    for stride, padding in ((1, (1, 1, 1, 1)), (2, (0, 1, 0, 1))):
-        unit = torch.eye(2 * 6 * 6).view(72, 2, 6, 6)
-        matrices = []
-        for kernel in (a, b):
-            out = torch.conv2d(torch.nn.functional.pad(unit, padding), kernel, stride=stride)
-            matrices.append(out.flatten(1).mT)
-        estimate = score_probe(a, b, images=Images(height=6, width=6, stride=stride), rounds=60)
-        assert abs(estimate.value - by_definition(*matrices)) < 4 * estimate.error
+    for stride in (1, 2):
+        images = Images(height=6, width=6, stride=stride)
+        estimate = score_probe(a, b, images=images, rounds=60)
+        assert abs(estimate.value - score_images(a, b, images)) < 4 * estimate.error
         assert abs(estimate.value - score(a, b)) > 0.01  # patches overlap: not the score of the kernel's matrix
+    with pytest.warns(RuntimeWarning, match="'conv' have not changed"):
+        assert math.isnan(score_images(a, 0 * a, images, layer="conv"))
 
 
 def test_the_exact_score_is_fifty_times_faster_than_image_probes() -> None:

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from widealign.alignment.drifting import Drift, drift
     from widealign.alignment.monitor import AlignmentMonitor
     from widealign.alignment.observer import AlignmentObserver
+    from widealign.alignment.on_images import Images, score_images
     from widealign.alignment.permuted import Baseline, score_permuted
-    from widealign.alignment.probes import Estimate, Images, score_probe
+    from widealign.alignment.probes import Estimate, score_probe
     from widealign.alignment.regimes import Regime, regime
     from widealign.alignment.scores import as_matrix, score, score_sketched
     from widealign.alignment.weightings import gamma, integrated_error, layer_facts, q_descent, sigma
@@ -25,7 +26,7 @@ _HOME = {
     "Companion": "companion",
     "Drift": "drifting",
     "Estimate": "probes",
-    "Images": "probes",
+    "Images": "on_images",
     "Regime": "regimes",
     "as_matrix": "scores",
     "drift": "drifting",
@@ -35,6 +36,7 @@ _HOME = {
     "q_descent": "weightings",
     "regime": "regimes",
     "score": "scores",
+    "score_images": "on_images",
     "score_permuted": "permuted",
     "score_probe": "probes",
     "score_sketched": "scores",
@@ -58,6 +60,7 @@ __all__ = [
     "q_descent",
     "regime",
     "score",
+    "score_images",
     "score_permuted",
     "score_probe",
     "score_sketched",

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from torch.optim import Optimizer
 
 from widealign.alignment.companion import Companion
 from widealign.alignment.layers import measured, site_of
+from widealign.alignment.on_images import Images, score_images
 from widealign.alignment.permuted import score_permuted
-from widealign.alignment.probes import Images, score_probe
+from widealign.alignment.probes import score_probe
 from widealign.alignment.scores import score
 from widealign.graph import replay
 from widealign.nn import PaperLayer
@@ -25,8 +27,9 @@ class AlignmentObserver:
     """A companion beside a run of `widealign.train`, and its scores after each epoch.
 
     Each record is `{"kind": "alignment", "epoch", "layer", "score", "score_probe", "score_permuted"}`: the exact score
-    of equation 13, its estimate by probes (images for convolutions, as the authors' scripts have it) and the probe
-    score of shuffled weights. A network with convolutions is measured at those, as in the paper, not at its readout.
+    of equation 13; the score that probes estimate, which for convolutions is that on whole images, as in the authors'
+    scripts, and is then computed exactly; and the same of shuffled weights. A network with convolutions is measured at
+    those, as in the paper, not at its readout.
 
     Args:
         learner: A learner of any rule; its weights now are W(0).
@@ -101,11 +104,12 @@ class AlignmentObserver:
 
     def _estimator(self, name: str, number: int) -> Callable[[Tensor, Tensor], float]:
         site = site_of(name, self._images)
-        images = None if site is None else self._images[site]
+        if site is not None:
+            return partial(score_images, images=self._images[site])
 
         def estimate(delta_w: Tensor, delta_w_star: Tensor) -> float:
             generator = torch.Generator().manual_seed(1_000_000 * self._seed + number)
-            return score_probe(delta_w, delta_w_star, images=images, tolerance=_TOLERANCE, generator=generator).value
+            return score_probe(delta_w, delta_w_star, tolerance=_TOLERANCE, generator=generator).value
 
         return estimate
 

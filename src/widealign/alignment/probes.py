@@ -2,14 +2,12 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
-from torch.nn.grad import conv2d_input
 
+from widealign.alignment.on_images import Images, require_kernel
 from widealign.alignment.scores import as_matrix, same_shape, undefined
 from widealign.errors import UsageError
 
@@ -21,15 +19,6 @@ class Estimate(NamedTuple):
 
     value: float
     error: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Images:
-    """What a convolution's change acts on: images of this size, with this stride and TensorFlow's SAME padding."""
-
-    height: int
-    width: int
-    stride: int = 1
 
 
 def score_probe(
@@ -76,10 +65,10 @@ def score_probe(
     if rounds < 2:
         raise UsageError(f"rounds= must be 2 or more, for a standard error; it is {rounds}.")
     a, b = (change.detach() for change in same_shape(delta_w, delta_w_star, layer))
-    if images is not None and a.ndim != 4:
-        raise UsageError(f"Image probes need a kernel (out, in, k, k); the shape given is {tuple(a.shape)}.")
     if images is None:
         a, b = as_matrix(a), as_matrix(b)
+    else:
+        require_kernel(a.shape)
     if not (a.any() and b.any()):
         return Estimate(undefined(layer), math.nan)
     a, b = a / a.abs().max(), b / b.abs().max()
@@ -107,26 +96,7 @@ def _apply_matrix(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _apply_images(images: Images) -> Operator:
-    def apply(x: Tensor, kernel: Tensor) -> Tensor:
-        top, bottom = same_padding(images.height, kernel.shape[2], images.stride)
-        left, right = same_padding(images.width, kernel.shape[3], images.stride)
-        padded = F.pad(x, (left, right, top, bottom))
-        y = F.conv2d(padded, kernel, stride=images.stride)
-        back = conv2d_input(padded.shape, kernel, y, stride=images.stride)
-        return back[:, :, top : top + images.height, left : left + images.width]
-
-    return apply
-
-
-def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """TensorFlow's SAME padding before and after: at stride 2 on an even size, 0 and 1 for a kernel of 3.
-
-    Example:
-        >>> same_padding(32, 3, 1), same_padding(32, 3, 2)
-        ((1, 1), (0, 1))
-    """
-    total = max((math.ceil(size / stride) - 1) * stride + kernel - size, 0)
-    return total // 2, total - total // 2
+    return lambda x, kernel: images.back(images.forward(x, kernel), kernel)
 
 
 def _products(a: Tensor, b: Tensor, *, normalised: bool) -> Tensor:

@@ -14,7 +14,7 @@ _UNSEEN = 1e-10  # seconds for one unit of work on a slow core, until something 
 _STUDY = {"smoke": 30.0, "desk": 300.0, "paper": 1800.0}
 _REAL_TEST_SET = 10_000
 _WORTH = 0.1  # share of the epochs that can be chosen by validation, roughly
-_PROBES = 30_000  # a score: 100 rounds of 100 Gaussian inputs through both weights and the permuted ones
+_SCORED = 25  # scores of all layers take as long as this many examples for each unit of width
 _PASSES = {"last-layer": 1.3, "dfa": 2.3, "align-zero": 4.0, "align-ada": 4.0, "align-prop": 3.2}
 
 
@@ -54,7 +54,7 @@ def work(config: RunConfig) -> float:
         tested = _WORTH if config.evaluated == "chosen-epochs" else 1.0
         evaluated = tested * _REAL_TEST_SET + 2 * examples
     passes = _PASSES.get(config.rule, 3.0) + (3.0 if config.alignment else 0.0)
-    scores = _PROBES if config.alignment else 0
+    scores = _SCORED * config.width if config.alignment else 0
     return config.epochs * (examples * passes + evaluated + scores) * size.forward(config.width)
 
 
