@@ -77,9 +77,10 @@ class Line(Quiet):
 
 
 def _short(figures: Figures) -> str:
-    """The accuracies; where there are none, the losses."""
+    """The accuracies; where there are none, the evaluation's losses (the training loss is on the line already)."""
     known = {name: value for name, value in figures.items() if value is not None}
-    shown = {name: value for name, value in known.items() if name.endswith("_acc")} or known
+    shown = {name: value for name, value in known.items() if name.endswith("_acc")}
+    shown = shown or {name: value for name, value in known.items() if name != "train_loss"}
     return "".join(f"{name.removesuffix('_acc')} {value:.3g}  " for name, value in shown.items())
 
 
