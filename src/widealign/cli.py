@@ -73,7 +73,7 @@ def _unknown(error: UnknownCommandError) -> str:
     return f"There is no command {given!r}; the commands are {', '.join(known)}.{hint}"
 
 
-def _warn(message: Warning | str, *where: object) -> None:
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
     print(f"widealign: warning: {message}", file=sys.stderr)
 
 

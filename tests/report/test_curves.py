@@ -100,7 +100,8 @@ def test_a_fitted_law_passes_through_the_middle_of_all_points():
 
 
 def test_the_wide_limit_is_a_dashed_line_over_all_widths(make_contents):
-    errors, distances = panels(make_contents, "theory-3", "desk")
+    [block] = blocks(find("theory-3"), make_contents(("theory-3", "desk")), only="desk")
+    errors, distances = study_axes(block.studies[0].result["study"], block.experiment.rates)
     assert [curve.dash for curve in errors.curves] == ["solid"] * 4 + ["dash"]
     assert [(point.x, point.y) for point in errors.curves[-1].points] == [(64, 0.0), (1024, 0.0)]
     assert ("wide limit", "dash") in errors.dashes

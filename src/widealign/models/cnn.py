@@ -35,7 +35,7 @@ class CNN(nn.Module):
         self.activation = activation_of(activation)
         self.entry = Entry()
         self.readout = Linear(width, num_classes, parameterize=parameterization)
-        self.to(memory_format=torch.channels_last)
+        self.to(memory_format=torch.channels_last)  # pyrefly: ignore
 
     def forward(self, x: Tensor) -> Tensor:
         """Takes (batch, channels, height, width), returns (batch, classes)."""

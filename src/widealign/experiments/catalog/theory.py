@@ -98,8 +98,8 @@ THEORY_3 = Experiment(
     id="theory-3",
     title="The wide limit: kernel regression, and what Align-zero is not",
     about=(
-        "tanh networks with two hidden layers learn sines on a sphere by full-batch descent. Dashed: kernel regression, "
-        "stopped after the same steps, with the tangent kernel of networks of width 2048 in place of the infinite one. "
+        "tanh networks with two hidden layers learn sines on a sphere by full-batch descent. Dashed: kernel regression "
+        "that stops after the same steps, with the tangent kernel of width 2048 in place of the infinite one. "
         "Right: Align-zero takes every gradient at the initial weights and still is not the linearized network."
     ),
     studies={scale: (Study(kind="theory-3", options={"scale": scale}),) for scale in SCALES},
