@@ -13,7 +13,6 @@ START_UP = 3.0
 _UNSEEN = 1e-10  # seconds for one unit of work on a slow core, until something has been measured
 _STUDY = {"smoke": 30.0, "desk": 300.0, "paper": 1800.0}
 _REAL_TEST_SET = 10_000
-_WORTH = 0.1  # share of the epochs that can be chosen by validation, roughly
 _SCORED = 25  # scores of all layers take as long as this many examples for each unit of width
 _PASSES = {"last-layer": 1.3, "dfa": 2.3, "align-zero": 4.0, "align-ada": 4.0, "align-prop": 3.2}
 
@@ -51,8 +50,8 @@ def work(config: RunConfig) -> float:
     examples = min(config.data_limit or size.train, size.train)
     evaluated = min(examples, size.evaluated) if config.data_limit else size.evaluated
     if config.protocol == "sound":
-        tested = _WORTH if config.evaluated == "chosen-epochs" else 1.0
-        evaluated = tested * _REAL_TEST_SET + 2 * examples
+        tested = 2 / config.epochs if config.evaluated == "chosen-epochs" else 1.0
+        evaluated = tested * _REAL_TEST_SET + examples
     passes = _PASSES.get(config.rule, 3.0) + (3.0 if config.alignment else 0.0)
     scores = _SCORED * config.width if config.alignment else 0
     return config.epochs * (examples * passes + evaluated + scores) * size.forward(config.width)

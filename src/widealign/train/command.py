@@ -78,7 +78,7 @@ class RunArguments:
         device: where to compute; auto takes a GPU if there is one.
         threads: for the CPU; same bits need the same number.
         log_steps: write the loss of every step.
-        evaluated: chosen-epochs looks at the test set only where validation is best so far, and at the end.
+        evaluated: chosen-epochs looks at the test set only at the epoch that validation chooses and at the last.
         data_dir: where data are looked for first.
         allow_unverified: data files that are not the official ones are a warning instead of an error.
         resume: go on from the newest checkpoint.

@@ -68,6 +68,12 @@ class Loop:
             yield from self._steps(self._order)
             yield self._finish_epoch()
 
+    @torch.no_grad()
+    def conclude(self) -> Figures:
+        """Figures of one `epoch` that waited for the end; empty if there are none."""
+        self.trial.learner.eval()
+        return self.trial.conclude()
+
     def state_dict(self) -> dict[str, Any]:
         """Position, weights, the rule's and the optimizer's memory, every random stream: tensors and plain values."""
         return {

@@ -62,6 +62,12 @@ def read(path: Path, kind: str) -> Iterator[dict[str, Any]]:
                 yield record
 
 
+def epochs(path: Path) -> list[dict[str, Any]]:
+    """The figures of every epoch, with those of the test set that were computed at the end."""
+    late = {record["epoch"]: record for record in read(path, "test")}
+    return [record | late.get(record["epoch"], {}) | {"kind": "epoch"} for record in read(path, "epoch")]
+
+
 def _line(record: Mapping[str, Any]) -> bytes:
     plain = {name: _finite(value) for name, value in record.items()}
     return (json.dumps(plain, allow_nan=False) + "\n").encode()

@@ -143,11 +143,13 @@ class _Session:
             except BrokeDown as broke:
                 breakdown = broke.breakdown
                 self._write_steps(breakdown.step - len(broke.losses) + 1, broke.losses)
+            if late := self.loop.conclude():
+                self.log.write({"kind": "test", **late})
             self.log.sync()
         content = record.result(
             config=self.config,
             criterion=self.prepared.criterion,
-            epochs=list(metrics.read(self.log.path, "epoch")),
+            epochs=metrics.epochs(self.log.path),
             steps=breakdown.step if breakdown else self.loop.step,
             seconds=self._seconds(),
             breakdown=breakdown,

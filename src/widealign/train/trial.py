@@ -65,6 +65,8 @@ class Trial:
         order: draws the order in which one epoch visits the examples.
         evaluate: called after each epoch without gradients. Its figures join the epoch's `train_loss` and `train_acc`,
             and replace them where they have the same name.
+        conclude: called once at the end, without gradients, also where training diverged. Figures of one `epoch` that
+            were not computed at its time; none by default.
         streams: objects with a `state_dict`, random streams above all.
     """
 
@@ -80,6 +82,7 @@ class Trial:
     evaluate: Callable[[], Figures]
     streams: Mapping[str, Any]
     observers: Sequence[Observer] = ()
+    conclude: Callable[[], Figures] = dict
 
     @property
     def steps_per_epoch(self) -> int:

@@ -7,15 +7,16 @@ import torch
 from widealign.config import RunConfig
 from widealign.nn import BatchAxisNorm, gather_statistics
 from widealign.train.optimizers import make_optimizer, make_schedule
+from widealign.train.protocols.chosen import ChosenEpoch
 from widealign.train.protocols.options import make_learner
 from widealign.train.protocols.prepared import Prepared, describe, evaluate, forward_of, precision
 from widealign.train.protocols.tasks import Task
-from widealign.train.protocols.worth import NOT_TESTED, Worth
 from widealign.train.record import Criterion
 from widealign.train.stream import Stream
 from widealign.train.trial import Examples, Figures, Trial
 
 _EVALUATION_BATCH = 500
+_NOT_TESTED: Figures = {"eval_loss": None, "eval_acc": None}
 _STATISTICS_EXAMPLES = 5000  # their mean and variance are known to about 1 %, and an epoch stays cheap
 
 
@@ -24,7 +25,7 @@ def prepare_sound(config: RunConfig, task: Task, device: torch.device) -> Prepar
 
     Evaluation does not depend on how images are batched: normalisers take statistics that are gathered on training
     data, in their own order and the training's batch size, before each evaluation. Validation looks at every epoch; the
-    test set too, unless only the epochs that can be chosen are asked for.
+    test set too, unless only the epoch that validation chooses and the last one are asked for.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
@@ -36,7 +37,7 @@ def prepare_sound(config: RunConfig, task: Task, device: torch.device) -> Prepar
     steps = len(task.train) // size
     stream = Stream(config.seed)
     chosen_by = "val_loss" if config.task == "add" else "val_acc"
-    worth = Worth(chosen_by, epochs=config.epochs, always=config.evaluated == "every-epoch")
+    chosen = None if config.evaluated == "every-epoch" else ChosenEpoch(model, chosen_by)
     normalised = any(isinstance(module, BatchAxisNorm) for module in model.modules())
 
     def judge(name: str, examples: Examples) -> Figures:
@@ -44,15 +45,29 @@ def prepare_sound(config: RunConfig, task: Task, device: torch.device) -> Prepar
         loss, accuracy = evaluate(forward, task.loss, batches)
         return {f"{name}_loss": loss, f"{name}_acc": accuracy}
 
-    def evaluate_all() -> Figures:
+    def gather() -> None:
         if normalised:
             every = task.train.batches(torch.arange(steps * size), size)
             some = islice(every, max(1, _STATISTICS_EXAMPLES // size))
             with precision(config, device):
                 gather_statistics(model, (batch.inputs for batch in some))
+
+    def evaluate_epoch() -> Figures:
+        gather()
         validation = {} if task.validation is None else judge("val", task.validation)
-        tested = worth.testing(validation.get(chosen_by))
-        return {**(judge("eval", task.evaluation) if tested else NOT_TESTED), **validation}
+        if chosen is not None:
+            chosen.offer(validation.get(chosen_by))
+        tested = chosen is None or chosen.seen == config.epochs
+        return {**(judge("eval", task.evaluation) if tested else _NOT_TESTED), **validation}
+
+    def test_chosen() -> Figures:
+        if chosen is None or chosen.epoch is None:
+            return {}
+        chosen.swap()
+        gather()
+        figures = judge("eval", task.evaluation)
+        chosen.swap()
+        return {"epoch": chosen.epoch, **figures}
 
     trial = Trial(
         learner=learner,
@@ -64,8 +79,9 @@ def prepare_sound(config: RunConfig, task: Task, device: torch.device) -> Prepar
         batch_size=size,
         epochs=config.epochs,
         order=lambda: stream.permutation(len(task.train)),
-        evaluate=evaluate_all,
-        streams={"numpy": stream, "worth": worth},
+        evaluate=evaluate_epoch,
+        conclude=test_chosen,
+        streams={"numpy": stream} | ({} if chosen is None else {"chosen epoch": chosen}),
     )
     return Prepared(
         trial=trial,
