@@ -22,7 +22,7 @@ TABLE_1 = Experiment(
             paper="table_1_align_prop_cifar10",
             budgets={
                 "smoke": SMOKE,
-                "desk": Budget(caps=DESK_CIFAR.caps, keeps={"width": (16, 32, 64)}, lrs=DESK_CIFAR.lrs),
+                "desk": Budget(caps=DESK_CIFAR.caps, keeps={"width": (16, 32)}),
                 "paper": Budget(keeps={"width": (128, 256, 512)}),
             },
         ),
@@ -58,7 +58,10 @@ TABLE_2 = Experiment(
                     caps={"epochs": 2, "data_limit": 150}, keeps={"width": (8,)}, lrs=(2.0,), seeds=(100, 101)
                 ),
                 "desk": Budget(
-                    caps=DESK_CIFAR.caps, keeps={"width": (32,)}, lrs=(5.0,), seeds=(100, 101, 102, 103, 104)
+                    caps={"epochs": 50, "data_limit": 150},
+                    keeps={"width": (32,)},
+                    lrs=(5.0,),
+                    seeds=(100, 101, 102, 103, 104),
                 ),
                 "paper": Budget(keeps={"width": (256,)}, seeds=(100, 101, 102, 103, 104)),
             },

@@ -8,7 +8,7 @@ from widealign.experiments.rows import rules
 from widealign.experiments.spec import Budget, Experiment, Grid, Line, Panel, across
 
 RATES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-WIDTHS = tuple(Line(label=f"width {width}", sets={"width": width}) for width in (8, 16, 64, 256))
+WIDTHS = tuple(Line(label=f"width {width}", sets={"width": width}) for width in (8, 16, 32, 256))
 
 
 def _grid(name: str, title: str, holds: dict[str, Any], note: str = "") -> Grid:
@@ -22,7 +22,7 @@ def _grid(name: str, title: str, holds: dict[str, Any], note: str = "") -> Grid:
         note=note,
         budgets={
             "smoke": Budget(caps={"epochs": 1, "data_limit": 150}, keeps={"width": (8, 16), "lr": (0.5, 2.0)}),
-            "desk": Budget(caps={"epochs": 5, "data_limit": 500}, keeps={"width": (8, 64), "lr": RATES[::2]}),
+            "desk": Budget(caps={"epochs": 10, "data_limit": 450}, keeps={"width": (8, 32), "lr": RATES[::2]}),
             "paper": Budget(keeps={"width": (8, 256)}),
         },
     )

@@ -21,7 +21,7 @@ REFRESH = Grid(
     lrs=(1.0, 2.0),
     budgets={
         "smoke": Budget(caps={"epochs": 1, "data_limit": 150, "width": 8}, keeps={"refresh": (None, 1)}, lrs=(1.0,)),
-        "desk": Budget(caps={"epochs": 10, "data_limit": 1000}, keeps={"refresh": (None, 100, 30, 10, 1)}, lrs=(1.0,)),
+        "desk": Budget(caps={"epochs": 20, "data_limit": 450}, keeps={"refresh": (None, 100, 30, 10, 1)}, lrs=(1.0,)),
         "paper": Budget(),
     },
 )

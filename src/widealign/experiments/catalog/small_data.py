@@ -23,7 +23,7 @@ SMALL = Grid(
     ),
     budgets={
         "smoke": Budget(caps={"epochs": 2}, keeps={"width": (8, 16), "data_limit": (45, 150)}, lrs=(1.0, 2.0)),
-        "desk": Budget(keeps={"width": (8, 16, 32), "data_limit": (45, 150)}),
+        "desk": Budget(keeps={"width": (8, 16, 32), "data_limit": (45, 150, 450)}),
         "paper": Budget(),
     },
 )
@@ -62,7 +62,7 @@ SOUND = Grid(
     note="Learning rate and epoch are chosen on a validation split; the test set is the real one.",
     budgets={
         "smoke": Budget(caps={"epochs": 2}, keeps={"width": (8,), "data_limit": (45,)}, lrs=(1.0, 2.0), seeds=(1, 2)),
-        "desk": Budget(keeps={"width": (8,), "data_limit": (45, 150)}, seeds=(1, 2, 3, 4, 5)),
+        "desk": Budget(keeps={"width": (32,), "data_limit": (45, 150)}, seeds=(1, 2, 3, 4, 5)),
         "paper": Budget(keeps={"width": (32,)}, seeds=(1, 2, 3, 4, 5)),
     },
 )

@@ -32,7 +32,7 @@ TABLE_10 = Experiment(
             budgets={
                 "smoke": Budget(caps={"epochs": 2, "data_limit": 150}, keeps={"width": (8,)}, lrs=(0.002, 0.01)),
                 "desk": Budget(
-                    caps={"epochs": 10, "data_limit": 1000},
+                    caps={"epochs": 10, "data_limit": 450},
                     keeps={"width": (8, 16, 32)},
                     lrs=(0.0005, 0.002, 0.01, 0.05),
                 ),
