@@ -45,7 +45,7 @@ def test_the_widest_networks_end_at_the_limit_and_the_narrowest_do_not(small):
 def test_the_limit_is_the_linearization_that_the_package_makes_of_the_same_network():
     given, answers = teacher(LIMIT_PLANS["smoke"])
     features, outputs = given.inputs.shape[1], given.targets.shape[1]
-    weights = initial_weights(30, [1], features=features, outputs=outputs)
+    weights = initial_weights(30, [1001], features=features, outputs=outputs)
     model = mlp(features, [30, 30], outputs, activation="tanh").double()
     layers = [*model.layers, model.readout]
     with torch.no_grad():

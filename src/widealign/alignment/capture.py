@@ -1,20 +1,23 @@
 """What went into a learner and which error came back to its output, without changing either."""
 
 import weakref
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from widealign.graph import Replayed, input_parameters, signals
+from widealign.rules import Learner, learner_of
 
 
 class Given(NamedTuple):
-    """What one training forward pass was given: inputs, and the random state before it."""
+    """What one training forward pass was given: inputs, the random state before it, weights if they are asked for."""
 
     args: Any
     kwargs: Any
     replayed: Replayed
+    weights: Mapping[str, Tensor] | None = None
 
 
 class Taught(NamedTuple):
@@ -31,6 +34,7 @@ class Capture:
 
     Attributes:
         updated: Set by others when the weights are updated; taken back by the next forward pass.
+        keeping: Set by others: parameters whose values are to be kept with the passes that come.
     """
 
     def __init__(self, learner: nn.Module):
@@ -39,6 +43,7 @@ class Capture:
         self._taught: list[Taught] = []
         self._done: Given | None = None
         self.updated = False
+        self.keeping: Mapping[str, Tensor] | None = None
         inputs = input_parameters(learner)
         self._own = next((n, p) for n, p in learner.named_parameters() if p.requires_grad and id(p) not in inputs)
         handles = [
@@ -46,6 +51,11 @@ class Capture:
             learner.register_forward_hook(_Weak(self, "_leave"), with_kwargs=True),
         ]
         self.close = weakref.finalize(self, _remove, handles)
+
+    @property
+    def arrived(self) -> bool:
+        """Whether an error is there that has not been taken."""
+        return bool(self._taught)
 
     def take(self, loss: Tensor | None = None) -> list[Taught]:
         """Everything since the last time, in order; several passes where gradients are accumulated.
@@ -71,9 +81,10 @@ class Capture:
             return  # a second pass of a plain model with other tensors in place of its own
         self.updated = False
         if module.training and torch.is_grad_enabled():
-            kept: Any = getattr(module, "kept", None)
-            inputs, named = kept((args, kwargs)) if kept is not None else (args, kwargs)
-            self._given = Given(inputs, named, Replayed(module))
+            inner = learner_of(module)
+            inputs, named = inner.kept((args, kwargs)) if isinstance(inner, Learner) else (args, kwargs)
+            kept = None if self.keeping is None else {name: p.detach().clone() for name, p in self.keeping.items()}
+            self._given = Given(inputs, named, Replayed(module), kept)
 
     def _leave(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         given, self._given = self._given, None

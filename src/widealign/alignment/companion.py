@@ -13,6 +13,7 @@ from widealign.alignment.capture import Capture, Taught
 from widealign.alignment.follower import Follower
 from widealign.errors import UsageError
 from widealign.graph import input_parameters, replay, signals
+from widealign.rules import model_of
 
 _MIDDLE = 16.0
 
@@ -42,7 +43,7 @@ class Companion:
     """
 
     def __init__(self, learner: nn.Module, optimizer: Optimizer | None = None, *, half: torch.dtype | None = None):
-        self.model: nn.Module = getattr(learner, "model", learner)
+        self.model = model_of(learner)
         exempt = input_parameters(self.model)
         self.parameters = {
             name: p for name, p in self.model.named_parameters() if p.requires_grad and id(p) not in exempt
@@ -56,11 +57,14 @@ class Companion:
         self._follower = Follower(optimizer, self.parameters, self.weights)
         self.capture = Capture(learner)
 
-    def step(self, loss: Tensor | None = None) -> list[Taught]:
+    def step(self, loss: Tensor | None = None, *, scale: float = 1.0) -> list[Taught]:
         """Follow what the learner has been taught since the last step. Call it once for every step of the optimizer.
+
+        Where an error is not finite nothing is followed: a gradient scaler leaves such a step out, too.
 
         Args:
             loss: Needed only where `loss.backward()` has not been called yet.
+            scale: What the loss was multiplied by before its backward pass, `scaler.get_scale()` of a gradient scaler.
 
         Returns:
             The passes and errors that were followed.
@@ -71,8 +75,13 @@ class Companion:
                 "The companion has seen no backward pass since its last step: call learner(x) in training mode and "
                 "loss.backward() first, or give step() the loss before its backward pass."
             )
+        if not all(e.isfinite().all() for one in taught for e in one.errors if e is not None):
+            return taught
         for one in taught:
             self._accumulate(one)
+        if scale != 1:
+            for weight in self.weights.values():
+                weight.grad = None if weight.grad is None else weight.grad / scale
         self._follower.step()
         self._follower.optimizer.zero_grad()
         return taught
@@ -98,6 +107,11 @@ class Companion:
         device = next(iter(self.initial.values())).device.type
         with torch.autocast(device, self.half):
             return replay(self.model, self._leaves, args, kwargs)
+
+    @property
+    def precision(self) -> str:
+        """The type of the frozen passes."""
+        return str(self.half or next(iter(self.initial.values())).dtype).removeprefix("torch.")
 
     def close(self) -> None:
         """Take the hooks off the learner."""
@@ -163,9 +177,9 @@ class Companion:
 
 
 def fast_half(learner: nn.Module) -> torch.dtype | None:
-    """The half-precision type that the model's device multiplies faster than float32, if the model is in float32.
+    """float16 where the model's device multiplies it faster than float32, and the model is in float32.
 
-    float16, which is eight times as precise, goes before bfloat16.
+    Never bfloat16, which is eight times as coarse: scores of narrow networks would be off by several hundredths.
     """
     parameter = next(learner.parameters(), None)
     if parameter is None or parameter.dtype is not torch.float32:
@@ -173,7 +187,7 @@ def fast_half(learner: nn.Module) -> torch.dtype | None:
     if parameter.device.type == "cuda":
         return torch.float16
     can = torch.cpu.get_capabilities() if parameter.device.type == "cpu" else {}
-    return torch.float16 if can.get("amx_fp16") else torch.bfloat16 if can.get("avx512_bf16") else None
+    return torch.float16 if can.get("amx_fp16") else None
 
 
 def _channels_last(leaf: Any) -> Any:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from widealign.graph import Replayed, Site, find_sites, replay, signals
+from widealign.rules import Learner, learner_of, model_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +57,14 @@ def drift(
     Returns:
         One `Drift` for each site, by name, in the order of the model's modules.
     """
-    model: nn.Module = getattr(learner, "model", learner)
-    sites: Sequence[Site] = getattr(learner, "sites", None) or find_sites(model)
+    inner, model = learner_of(learner), model_of(learner)
+    sites = inner.sites if isinstance(inner, Learner) else find_sites(model)
     live = {name: p.detach().requires_grad_() for name, p in model.named_parameters()}
     frozen = {**live, **{name: p.detach().requires_grad_() for name, p in initial.items()}}
-    replayed = Replayed(model)
-    out, now = _walk(model, sites, live, args, kwargs)
-    with replayed:
+    first, second = Replayed(model), Replayed(model)
+    with first:
+        out, now = _walk(model, sites, live, args, kwargs)
+    with second:
         out0, then = _walk(model, sites, frozen, args, kwargs)
     names = [site.name for site in sites if now.outputs.get(site.name)]
     change, size = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
@@ -122,4 +124,5 @@ def _square(tensors: list[Tensor]) -> float:
 
 
 def _ratio(change: float, size: float) -> float:
-    return math.sqrt(change / size) if size > 0 else math.nan
+    """Nothing has changed where nothing can: an embedding's input, say."""
+    return math.sqrt(change / size) if size > 0 else 0.0 if change == 0 else math.inf

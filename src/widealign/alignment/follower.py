@@ -24,6 +24,8 @@ class Follower:
 
     def __init__(self, optimizer: Optimizer | None, parameters: Mapping[str, Tensor], followers: Mapping[str, Tensor]):
         self._leader = optimizer
+        if isinstance(optimizer, torch.optim.LBFGS):
+            raise UsageError("LBFGS takes several passes a step, which cannot be followed: give another optimizer.")
         if optimizer is None:
             self.optimizer: Optimizer = torch.optim.SGD(list(followers.values()), lr=1.0)
             return

@@ -16,9 +16,9 @@ from widealign.alignment.capture import Taught
 from widealign.alignment.companion import Companion, fast_half
 from widealign.alignment.directions import backprop_gradients
 from widealign.alignment.drifting import drift
-from widealign.alignment.layers import angle, cosine, feedback_of, measured, site_of
-from widealign.alignment.regimes import Regime, regime
-from widealign.alignment.scores import as_matrix, score, score_sketched
+from widealign.alignment.layers import angle, as_rows, cosine, feedback_of, groups_of, measured, owner_of, site_of
+from widealign.alignment.regimes import Regime, measure_regime
+from widealign.alignment.scores import score, score_sketched
 from widealign.errors import UsageError
 
 Record = dict[str, Any]
@@ -53,8 +53,8 @@ class AlignmentMonitor:
         log: A file to append JSON lines to, or a function that gets each record.
         writer: A TensorBoard `SummaryWriter`.
         precision: `float32` for a companion computed exactly as the network is; `float16` or `bfloat16` for one that
-            costs about half. `auto`: the one of the latter that the hardware is fast in, if any, for descent with or
-            without momentum; adaptive optimizers magnify rounding, and get float32. Weights and sums stay in float32.
+            costs about half. `auto`: float16 where the hardware is fast in it, for descent with or without momentum;
+            adaptive optimizers magnify rounding, and get float32. Weights and sums stay in float32. It is in the log.
     """
 
     def __init__(
@@ -80,9 +80,10 @@ class AlignmentMonitor:
         self.latest: list[Record] = []
         self._log, self._writer = log, writer
         self._due: Callable[[], dict[str, Record]] | None = None
+        self._expect()
         self._unhook = _after_updates(self, optimizer)
 
-    def step(self, x: Any = None, y: Any = None, loss: Tensor | None = None) -> list[Record]:
+    def step(self, x: Any = None, y: Any = None, loss: Tensor | None = None, *, scale: float = 1.0) -> list[Record]:
         """Once for every step of the optimizer, after `loss.backward()`: before or after `optimizer.step()`.
 
         What is measured is always the state after as many updates of the network as of its companion. So where the
@@ -93,17 +94,26 @@ class AlignmentMonitor:
             x: The batch. Not needed: the learner's own call is what counts.
             y: Its targets; not needed either.
             loss: Needed only if `loss.backward()` comes later.
+            scale: `scaler.get_scale()`, where a gradient scaler has multiplied the loss.
 
         Returns:
             What was measured in this call, one record for each layer; empty if nothing was.
         """
         late = self.measure_due()
-        taught = self.companion.step(loss)
+        pending = None if self.companion.capture.arrived else loss
+        taught = self.companion.step(loss, scale=scale)
         self.steps += 1
         if self.steps % self.every == 0:
-            drifting = self.drift_every > 0 and self.steps % self.drift_every == 0
-            self._due = self._drift(taught) if drifting else dict
+            self._due = self._drift(taught, pending) if self._drifts(self.steps) else dict
+        self._expect()
         return self.measure_due() if self.companion.capture.updated else late
+
+    def _drifts(self, step: int) -> bool:
+        return self.drift_every > 0 and step % self.drift_every == 0 and step % self.every == 0
+
+    def _expect(self) -> None:
+        """The next pass's weights are kept where backpropagation at them is asked for: they may have moved by then."""
+        self.companion.capture.keeping = self.companion.parameters if self._drifts(self.steps + 1) else None
 
     def measure_due(self) -> list[Record]:
         """Measure now, if a measurement is due."""
@@ -117,10 +127,11 @@ class AlignmentMonitor:
 
     def regime(self, *args: Any, **kwargs: Any) -> Regime:
         """How far the network is from the wide regime, on a batch."""
-        return regime(self.learner, *args, initial=self.companion.initial, **kwargs)
+        return measure_regime(self.learner, *args, initial=self.companion.initial, **kwargs)
 
     def close(self) -> None:
-        """Take the hooks off the learner and the optimizer."""
+        """Measure what is still due, and take the hooks off the learner and the optimizer."""
+        self.measure_due()
         self.companion.close()
         self._unhook()
 
@@ -133,6 +144,7 @@ class AlignmentMonitor:
         self.steps = state["steps"]
         self.companion.load_state_dict(state["companion"])
         self._sizes = self._norms()
+        self._expect()
 
     def _norms(self) -> dict[str, float]:
         return {name: self.companion.initial[name].norm().item() for name in self.layers.values()}
@@ -142,19 +154,30 @@ class AlignmentMonitor:
         for layer, name in self.layers.items():
             learned, change = self.companion.pair(name)
             record: Record = {"kind": "alignment", "step": self.steps, "layer": layer, "name": name}
+            record["precision"] = self.companion.precision
             with warnings.catch_warnings():  # a layer that has not moved yet is nan in the record; once a run is enough
                 warnings.simplefilter("ignore" if self.steps > self.every else "default", RuntimeWarning)
-                measure = score if _cost(learned) <= _EXACT_UP_TO * self.every else score_sketched
-                record["score"] = measure(learned, change, layer=name)
+                record["score"] = self._score(name, learned, change)
             size = self._sizes[name]
             record["weight_change"] = learned.norm().item() / size if size > 0 else math.nan
             records.append({**record, **extra.get(name, {})})
         return records
 
-    def _drift(self, taught: list[Taught]) -> Callable[[], dict[str, Record]]:
+    def _score(self, name: str, learned: Tensor, change: Tensor) -> float:
+        module = owner_of(name, self.companion.model)
+        groups, rows = groups_of(module), [as_rows(delta, module) for delta in (learned, change)]
+        if not all(delta.isfinite().all() for delta in rows):
+            warnings.warn(f"The weights of layer '{name}' are not finite: training has diverged.", RuntimeWarning,
+                          stacklevel=3)  # fmt: skip
+            return math.nan
+        if groups > 1 or _cost(rows[0]) <= _EXACT_UP_TO * self.every:
+            return score(*rows, groups=groups, layer=name)
+        return score_sketched(*rows, layer=name)
+
+    def _drift(self, taught: list[Taught], pending: Tensor | None) -> Callable[[], dict[str, Record]]:
         """What needs passes of its own: directions of updates now, at these gradients; changes when it is called."""
         given, backprop = taught[-1].given, backprop_gradients(self.companion.model, self.companion.parameters, taught)
-        gradients = {name: self.companion.parameters[name].grad for name in self.layers.values()}
+        gradients = self._gradients(pending)
         cosines = {n: cosine(g, backprop[n]) for n, g in gradients.items() if g is not None and n in backprop}
 
         def measure() -> dict[str, Record]:
@@ -173,6 +196,14 @@ class AlignmentMonitor:
             return extra
 
         return measure
+
+    def _gradients(self, pending: Tensor | None) -> dict[str, Tensor | None]:
+        """The rule's: of the loss that is still to be differentiated, or those that lie on the parameters."""
+        parameters = {name: self.companion.parameters[name] for name in self.layers.values()}
+        if pending is None:
+            return {name: p.grad for name, p in parameters.items()}
+        found = torch.autograd.grad(pending, list(parameters.values()), retain_graph=True, allow_unused=True)
+        return dict(zip(parameters, found, strict=True))
 
     def _write(self, record: Record) -> None:
         plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}
@@ -198,7 +229,7 @@ def _half(precision: Precision, learner: nn.Module, optimizer: Optimizer | None)
 
 def _cost(weight: Tensor) -> int:
     """Multiplications of the exact score, up to a factor."""
-    out, fan_in = as_matrix(weight).shape
+    out, fan_in = weight.shape
     return out * fan_in * min(out, fan_in)
 
 

@@ -11,13 +11,14 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from widealign.alignment.companion import Companion
-from widealign.alignment.layers import measured, site_of
+from widealign.alignment.layers import as_rows, groups_of, measured, owner_of, site_of
 from widealign.alignment.on_images import Images, score_images
 from widealign.alignment.permuted import score_permuted
 from widealign.alignment.probes import score_probe
 from widealign.alignment.scores import score
 from widealign.graph import replay
 from widealign.nn import PaperLayer
+from widealign.rules import model_of
 
 _SCRIPT_SEED = 99
 _TOLERANCE = 5e-4
@@ -50,7 +51,7 @@ class AlignmentObserver:
         permutations: int = 10,
     ):
         self.companion = Companion(learner, optimizer)
-        self._model: nn.Module = getattr(learner, "model", learner)
+        self._model = model_of(learner)
         layers = measured(self.companion.parameters)
         kernels = {layer: name for layer, name in layers.items() if self.companion.parameters[name].ndim == 4}
         self.layers = kernels or layers
@@ -87,6 +88,7 @@ class AlignmentObserver:
         self, name: str, epoch: int, layer: int, both: tuple[Tensor, Tensor], shuffle: Callable[[Tensor], Tensor] | None
     ) -> dict[str, float]:
         estimate = self._estimator(name, 1000 * epoch + layer)
+        module = owner_of(name, self._model)
         permuted = score_permuted(
             self.companion.parameters[name],
             self.companion.initial[name].detach(),
@@ -97,7 +99,7 @@ class AlignmentObserver:
             generator=torch.Generator().manual_seed(self._seed + layer),
         )
         return {
-            "score": score(*both, layer=name),
+            "score": score(*(as_rows(change, module) for change in both), groups=groups_of(module), layer=name),
             "score_probe": estimate(*both),
             "score_permuted": permuted.mean,
         }

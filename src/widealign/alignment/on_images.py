@@ -21,6 +21,11 @@ class Images:
     width: int
     stride: int = 1
 
+    def __post_init__(self) -> None:
+        """Refuses what is no image."""
+        if min(self.height, self.width, self.stride) < 1:
+            raise UsageError(f"Images() takes a height, a width and a stride of 1 or more; given {self}.")
+
     def forward(self, x: Tensor, kernel: Tensor) -> Tensor:
         """K x, the convolution."""
         rows, columns = self._padding(kernel)
@@ -77,7 +82,7 @@ def score_images(delta_w: Any, delta_w_star: Any, images: Images, *, layer: str 
         >>> round(score_images(change, 2 * change, Images(height=32, width=32)), 6)
         1.0
     """
-    a, b = (change.detach() for change in same_shape(delta_w, delta_w_star, layer))
+    a, b = same_shape(delta_w, delta_w_star, layer)
     require_kernel(a.shape)
     if not (a.any() and b.any()):
         return undefined(layer)

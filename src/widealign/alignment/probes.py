@@ -64,7 +64,7 @@ def score_probe(
     """
     if rounds < 2:
         raise UsageError(f"rounds= must be 2 or more, for a standard error; it is {rounds}.")
-    a, b = (change.detach() for change in same_shape(delta_w, delta_w_star, layer))
+    a, b = same_shape(delta_w, delta_w_star, layer)
     if images is None:
         a, b = as_matrix(a), as_matrix(b)
     else:

@@ -14,6 +14,7 @@ from widealign.rules.last_layer import LastLayer
 from widealign.rules.learner import Axes, Learner, options
 from widealign.rules.normal import Normal
 from widealign.rules.registry import get, make, names
+from widealign.rules.unwrapping import learner_of, model_of
 from widealign.rules.usf import USF
 
 __all__ = [
@@ -35,7 +36,9 @@ __all__ = [
     "find_sites",
     "get",
     "graft",
+    "learner_of",
     "make",
+    "model_of",
     "names",
     "options",
 ]

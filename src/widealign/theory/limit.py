@@ -24,8 +24,9 @@ LIMIT_PLANS = {
         rate=0.125,
     ),
 }
+_BOUND = {"predicted": -0.5, "bound": True}
 _RULES: tuple[RuleName, ...] = ("normal", "align-prop", "align-ada", "align-zero")
-_LIMIT_WIDTH, _LIMIT_SEEDS = 2048, 24
+_LIMIT_WIDTH, _LIMIT_SEEDS, _LIMIT_FIRST_SEED = 2048, 24, 1001
 _EXAMPLES, _HELD_OUT, _FEATURES, _OUTPUTS = 40, 200, 4, 2
 
 
@@ -67,7 +68,7 @@ def run_theory_3(scale: str = "desk", **changes: Any) -> dict[str, Any]:
         "steps": plan.steps,
         "series": {name: described(rows) for name, rows in found.items()},
         "limits": {"error": {"mean": limit.mean().item(), "error": (limit.std() / math.sqrt(len(limit))).item()}},
-        "fits": {name: fit_slope(plan.widths, rows).as_json() for name, rows in distances.items()},
+        "fits": {name: {**fit_slope(plan.widths, rows).as_json(), **_BOUND} for name, rows in distances.items()},
     }
 
 
@@ -92,7 +93,7 @@ def wide_limit_errors(given: Problem, answers: Tensor, width: int = _LIMIT_WIDTH
     """Held-out errors of the linearizations of wide networks after the same descent, one for each seed."""
     n, x = len(given.inputs), torch.cat([given.inputs, given.held_out])
     errors = []
-    for seed in range(1, seeds + 1):
+    for seed in range(_LIMIT_FIRST_SEED, _LIMIT_FIRST_SEED + seeds):  # none of the networks that it is compared with
         weights = _drawn(width, [seed])
         start = walk(weights, x, given.activation).z[-1][0]
         full = kernel(weights, x, given.activation)[0]

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from widealign.errors import UsageError
+from widealign.graph import replay
+from widealign.rules import model_of
 from widealign.theory.ntk import ntk
 
 
@@ -67,9 +69,10 @@ class LinearizedNetwork:
 
     def steps(self, rate: float, count: int) -> Prediction:
         """Gradient descent: `count` steps at this rate, in closed form."""
-        factors = 1 - rate * 2 * self._values.clamp_min(0) / self._targets.numel()
-        sums = (1 - factors**count) / (1 - factors)
-        return self._moved(rate * torch.where(factors == 1, torch.full_like(sums, count), sums), rate * count)
+        shrinks = rate * 2 * self._values.clamp_min(0) / self._targets.numel()
+        grown = torch.where(shrinks < 1, -torch.expm1(count * torch.log1p(-shrinks)), 1 - (1 - shrinks) ** count)
+        sums = torch.where(shrinks > 0, grown / shrinks, torch.full_like(shrinks, count))
+        return self._moved(rate * sums, rate * count)
 
     def limit(self, ridge: float = 0.0) -> Prediction:
         """Training for ever: kernel (ridge) regression from the initial function."""
@@ -126,7 +129,10 @@ def linearize(model: nn.Module, x: Tensor, targets: Tensor, x_test: Tensor, *, f
     """
     kind = "full" if full else "trace"
     with torch.no_grad():
-        start, start_test = model(x), model(x_test)
+        start, start_test = (replay(model_of(model), {}, (inputs,), {}) for inputs in (x, x_test))
+    if start.shape != targets.shape:
+        raise UsageError(f"targets= must have the shape of the network's output, {tuple(start.shape)}; it has "
+                         f"{tuple(targets.shape)}.")  # fmt: skip
     kernel, kernel_test = ntk(model, x, outputs=kind), ntk(model, x_test, x, outputs=kind)
     return LinearizedNetwork(kernel, kernel_test, targets, start, start_test)
 

@@ -6,12 +6,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
 
 from widealign.errors import UsageError
 from widealign.nn import BatchAxisNorm
+from widealign.rules import model_of
 
 Outputs = Literal["full", "trace"]
-_COUPLING = (BatchAxisNorm, nn.modules.batchnorm._BatchNorm)
 
 
 def ntk(
@@ -56,19 +58,46 @@ def ntk_blocks(
     """The tangent kernel's part from each parameter, by name; their sum is `ntk`. Arguments as there."""
     if memory < 1:
         raise UsageError(f"memory= is a number of bytes, 1 or more; it is {memory}.")
-    learner = getattr(model, "model", model)
+    plain = model_of(model)
     chosen = (
-        dict(parameters) if parameters is not None else {n: p for n, p in learner.named_parameters() if p.requires_grad}
+        dict(parameters) if parameters is not None else {n: p for n, p in plain.named_parameters() if p.requires_grad}
     )
+    _require_plain(plain, x1, chosen)
     blocks = {}
     for name in chosen:
-        blocks[name] = _block(learner, name, chosen, x1, x2, outputs, memory)
+        blocks[name] = _block(plain, name, chosen, x1, x2, outputs, memory)
     return blocks
 
 
 def is_coupled(model: nn.Module) -> bool:
     """Whether an example's output depends on the others of its batch."""
-    return any(isinstance(m, _COUPLING) and (m.training or isinstance(m, BatchAxisNorm)) for m in model.modules())
+    return any(
+        isinstance(m, BatchAxisNorm) or (isinstance(m, _BatchNorm) and (m.training or m.running_mean is None))
+        for m in model.modules()
+    )
+
+
+def _require_plain(model: nn.Module, x: Tensor, at: Mapping[str, Tensor]) -> None:
+    """A kernel is that of a function (n, ...) -> (n, outputs), the same at every call."""
+    drawing = [name for name, m in model.named_modules() if m.training and isinstance(m, _DropoutNd) and m.p > 0]
+    if drawing:
+        raise UsageError(
+            f"A tangent kernel is that of one function, but {drawing} draw at random in training mode: call "
+            "model.eval() first."
+        )
+    with torch.no_grad():
+        shape = tuple(_call(model, at, x[:2] if is_coupled(model) else x[:1]).shape)
+    if len(shape) != 2:
+        raise UsageError(
+            f"A tangent kernel needs a network (n, ...) -> (n, outputs); for one or two examples the output's shape is "
+            f"{shape}. Flatten it, or give a network that does."
+        )
+
+
+def _call(model: nn.Module, at: Mapping[str, Tensor], batch: Tensor) -> Tensor:
+    """The network at other parameters; its buffers are not touched."""
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    return functional_call(model, {**buffers, **at}, (batch,))
 
 
 def _block(
@@ -94,8 +123,7 @@ def _jacobians(model: nn.Module, name: str, at: dict[str, Tensor], x: Tensor, me
     theta = at[name].detach()
 
     def of_batch(value: Tensor, batch: Tensor) -> Tensor:
-        buffers = {n: b.clone() for n, b in model.named_buffers()}
-        return functional_call(model, {**buffers, **others, name: value}, (batch,))
+        return _call(model, {**others, name: value}, batch)
 
     def of_one(value: Tensor, one: Tensor) -> Tensor:
         return of_batch(value, one.unsqueeze(0)).squeeze(0)

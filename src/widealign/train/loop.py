@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from widealign.rules import model_of
 from widealign.train.finite import Breakdown, BrokeDown, Watch, layer_of_largest_weight
 from widealign.train.trial import Batch, Figures, Trial
 
@@ -50,7 +51,7 @@ class Loop:
         self.epoch = self.step = self.position = 0
         device = next(trial.learner.parameters()).device
         self._look_every = 1 if device.type == "cpu" else _LOOK_EVERY_ON_GPU
-        self._watch = Watch(getattr(trial.learner, "model", trial.learner))
+        self._watch = Watch(model_of(trial.learner))
         self._order: Tensor | None = None
         self._loss_sum = 0.0
         self._correct = torch.zeros((), dtype=torch.int64, device=device)
