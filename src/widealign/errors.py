@@ -22,7 +22,7 @@ class RefusedModel(WidealignError, ValueError):  # noqa: N818
 
     def __init__(self, rule: str, problems: Sequence[str]):
         self.problems = tuple(problems)
-        noun = "problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        noun = f"{len(self.problems)} problem{'s' * (len(self.problems) > 1)}"
         super().__init__(f"{rule} cannot train this model: {noun}\n" + "\n".join(f"  - {p}" for p in self.problems))
 
 

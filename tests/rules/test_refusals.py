@@ -212,7 +212,7 @@ def test_an_output_that_cannot_be_read_is_refused(rule: str):
         def forward(self, x: Tensor) -> Holder:
             return Holder(self.layer(x))
 
-    with pytest.raises(UsageError, match="tensor, or a tuple, list or dict of tensors"):
+    with pytest.raises(RefusedModel, match="returns an object, Holder, whose tensors are out of the rule's reach"):
         widealign.rules.make(rule, Odd())(torch.randn(2, 3))
 
 
@@ -235,7 +235,7 @@ def test_unknown_sites_are_named():
 
 @pytest.mark.parametrize("refresh", [0, -1])
 def test_a_refresh_that_never_comes_is_refused(refresh: int):
-    with pytest.raises(UsageError, match=rf"refresh= is a number of training passes, 1 or more.*it is {refresh}"):
+    with pytest.raises(UsageError, match=rf"refresh= is a whole number of training passes, 1 or more.*it is {refresh}"):
         widealign.rules.make("align-prop", nn.Linear(2, 2), refresh=refresh)
 
 

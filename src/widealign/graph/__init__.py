@@ -9,6 +9,8 @@ from widealign.graph.ranks import fingerprint, warn_if_changed
 from widealign.graph.replay import Replayed, random_states, replay, state_buffers
 from widealign.graph.sites import Site, Sites, find_sites, grains, input_parameters, parameter_names, problems
 from widealign.graph.snapshot import Snapshot
+from widealign.graph.spread import spread_error
+from widealign.graph.strays import Strays
 
 __all__ = [
     "OutsideUse",
@@ -17,6 +19,7 @@ __all__ = [
     "Site",
     "Sites",
     "Snapshot",
+    "Strays",
     "Switch",
     "blank",
     "carry",
@@ -37,6 +40,7 @@ __all__ = [
     "refuse_backward",
     "replay",
     "signals",
+    "spread_error",
     "state_buffers",
     "warn_if_changed",
 ]

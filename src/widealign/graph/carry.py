@@ -24,11 +24,19 @@ def carry(module: nn.Module, output: Tensor, entering: Tensor, feedback: Tensor)
 
 
 def is_known(module: nn.Module) -> bool:
-    """Whether the table has the module's input gradient. A subclass with a forward of its own is not known."""
-    plain = not isinstance(module, nn.modules.conv._ConvNd) or (
-        module.padding_mode == "zeros" and not isinstance(module.padding, str)
-    )
-    return plain and type(module).forward in _KNOWN and "weight" in module._parameters
+    """Whether the table has the module's input gradient.
+
+    A module with a forward of its own, or with hooks, may compute something else.
+    """
+    if type(module).forward not in _KNOWN or "forward" in vars(module) or "weight" not in module._parameters:
+        return False
+    hooks = (*module._forward_pre_hooks.values(), *module._forward_hooks.values())
+    if module._backward_hooks or module._backward_pre_hooks or any(not getattr(h, "of_rules", False) for h in hooks):
+        return False
+    if not isinstance(module, nn.modules.conv._ConvNd):
+        return True
+    given = getattr(type(module), "_conv_forward", None)
+    return module.padding_mode == "zeros" and not isinstance(module.padding, str) and given in _CONV_FORWARDS
 
 
 class _Carry(torch.autograd.Function):
@@ -87,6 +95,7 @@ def _scaled_convolution(module: Any, signal: Tensor, feedback: Tensor, shape: to
     return _convolution(module, signal, feedback * module.forward_scale, shape)
 
 
+_CONV_FORWARDS = (nn.Conv1d._conv_forward, nn.Conv2d._conv_forward, nn.Conv3d._conv_forward, None)
 _KNOWN: dict[Any, InputGradient] = {
     nn.Linear.forward: _linear,
     wide.Linear.forward: _scaled_linear,

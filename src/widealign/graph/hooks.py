@@ -9,12 +9,15 @@ from torch import nn
 from widealign.errors import UsageError
 from widealign.graph.carry import is_known
 from widealign.graph.sites import Site
+from widealign.graph.strays import Strays
 
 
 class Pass:
     """One forward pass under a rule: what happens to a site's inputs and to its output."""
 
     depth = 0
+    cuts = False
+    """Whether a site's inputs come to it without their graphs."""
 
     def enter(self, site: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Returns the inputs that the site's module is to be called with."""
@@ -24,6 +27,9 @@ class Pass:
         """Returns what the rest of the model is to see as the site's output."""
         return output
 
+    def ended(self) -> None:
+        """Called when the model has returned."""
+
 
 class Switch:
     """What the hooks on a model's sites look at. Off (None) means that the model is the user's own again.
@@ -32,6 +38,7 @@ class Switch:
     """
 
     current: Pass | None = None
+    strays: Strays | None = None
 
     def install(self, sites: Iterable[Site], owner: object) -> None:
         """Puts the hooks on the sites' modules."""
@@ -48,12 +55,17 @@ class Switch:
         """Calls `function`, which calls the model, with `current` at the model's sites."""
         self.current = current
         try:
-            return function(*args, **kwargs)
+            output = function(*args, **kwargs)
         finally:
             self.current = None
+        current.ended()
+        return output
 
 
 class _Enter:
+    of_rules = True
+    """Unlike hooks of the user's, it does not change what a module computes."""
+
     def __init__(self, switch: Switch, site: str):
         self.switch, self.site = switch, site
 
@@ -67,6 +79,8 @@ class _Enter:
                 "apart: name the module that holds both in sites="
             )
         current.depth += 1
+        if self.switch.strays is not None and current.cuts:
+            self.switch.strays.entering(self.site, (args, kwargs))
         return current.enter(self.site, args, kwargs)
 
 
@@ -76,6 +90,8 @@ class _Leave(_Enter):
         if current is None:
             return None
         current.depth -= 1
+        if self.switch.strays is not None and current.cuts:
+            self.switch.strays.leaving(self.site, output)
         return current.leave(self.site, output)
 
 

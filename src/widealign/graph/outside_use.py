@@ -28,18 +28,19 @@ class OutsideUse(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor):
+        results = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        if results:
             names = [self.names[id(leaf)] for leaf in tree_leaves((args, kwargs)) if id(leaf) in self.names]
-            self.found |= {name: problem for name in names if (problem := self._problem(name, func, result))}
+            self.found |= {name: problem for name in names if (problem := self._problem(name, func, results))}
         return result
 
-    def _problem(self, name: str, func: Any, result: Tensor) -> str | None:
+    def _problem(self, name: str, func: Any, results: list[Tensor]) -> str | None:
         if _is_checkpointed():
             return (
                 f"'{name}' is used under torch.utils.checkpoint, which calls modules once more in the backward pass, "
                 "where no rule is at work: switch activation checkpointing off"
             )
-        if self.inside() or not result.requires_grad:
+        if self.inside() or not any(result.requires_grad for result in results):
             return None
         owner, operation = name.rpartition(".")[0], getattr(func, "__name__", str(func))
         return (

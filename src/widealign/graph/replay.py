@@ -30,12 +30,15 @@ def replay(module: nn.Module, tensors: dict[str, Tensor], args: Any, kwargs: Any
 class Replayed(AbstractContextManager[None]):
     """The state before a live pass, from which a second one starts: it draws the same dropout masks.
 
-    Buffers, too, are as they were: a module may read what it has just updated.
+    Buffers, too, are as they were, and tensors that are plain attributes: a module may read what it has just updated.
+    Afterwards they are again as the live pass left them.
     """
 
     def __init__(self, model: nn.Module):
         self.device = next((p.device for p in model.parameters()), torch.device("cpu"))
         self.before = random_states(self.device)
+        self.modules = list(own_modules(model))
+        self.attributes = [plain_tensors(module) for module in self.modules]
         self.buffers: list[tuple[nn.Module, str, Tensor | None]] = [
             (owner, name, buffer.clone()) for owner, name, buffer in state_buffers(model)
         ]
@@ -49,6 +52,12 @@ class Replayed(AbstractContextManager[None]):
         for index, (owner, name, buffer) in enumerate(self.buffers):
             self.buffers[index] = (owner, name, owner._buffers[name])
             owner._buffers[name] = buffer
+        now = [plain_tensors(module) for module in self.modules]
+        for module, before, after in zip(self.modules, self.attributes, now, strict=True):
+            for name in after.keys() - before.keys():
+                del vars(module)[name]
+            vars(module).update(before)
+        self.attributes = now
 
     def __enter__(self) -> None:
         self.after = random_states(self.device)
@@ -64,6 +73,18 @@ def random_states(device: torch.device) -> list[Tensor]:
     """The states of the random generators of the processor and of another device."""
     on_device = [] if device.type == "cpu" else [getattr(torch, device.type).get_rng_state(device)]
     return [torch.get_rng_state(), *on_device]
+
+
+def own_modules(model: nn.Module) -> Iterator[nn.Module]:
+    """The modules of the user's own classes: torch's and this package's keep nothing from call to call but buffers."""
+    for module in model.modules():
+        if not type(module).__module__.startswith(("torch.", "widealign.")):
+            yield module
+
+
+def plain_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """The attributes of a module that are tensors without being parameters or buffers."""
+    return {name: value for name, value in vars(module).items() if isinstance(value, Tensor)}
 
 
 def state_buffers(model: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from torch import nn
+from torch._dynamo.eval_frame import OptimizedModule
 from torch.nn.parameter import is_lazy
 from torch.nn.utils.parametrize import is_parametrized
 
@@ -70,9 +71,26 @@ def input_parameters(model: nn.Module) -> set[int]:
     return {id(p) for module in model.modules() if is_input(module) for p in module.parameters()}
 
 
-def problems(model: nn.Module, sites: tuple[Site, ...]) -> Iterator[str]:
-    """Everything that would make a rule train `model` wrongly, each with its remedy."""
+def problems(model: nn.Module, sites: tuple[Site, ...], *, chosen: bool = False) -> Iterator[str]:
+    """Everything that would make a rule train `model` wrongly, each with its remedy.
+
+    Args:
+        model: The user's.
+        sites: Where its parameters learn.
+        chosen: Whether the user named the sites.
+    """
     names = {id(p): name for name, p in model.named_parameters()}
+    if not chosen and any(not site.name and _is_network(site.module) for site in sites):
+        yield (
+            "it owns its weights itself, so it would be one site, inside of which every rule is backpropagation: move "
+            "each weight into a module of its own, such as nn.Linear, or give sites='' if that is what you want"
+        )
+    for name, module in model.named_modules():
+        if isinstance(module, OptimizedModule) or module._compiled_call_impl is not None:
+            yield (
+                f"'{name or 'the model'}' is compiled, and compiled code does not see a rule that comes later: wrap "
+                "the model as it was before, then use torch.compile(learner)"
+            )
     if not names:
         yield "it has no parameters: give a model with at least one learning layer"
     fused = [(name, m) for name, m in model.named_modules() if isinstance(m, tuple(_FUSED))]
@@ -82,6 +100,8 @@ def problems(model: nn.Module, sites: tuple[Site, ...]) -> Iterator[str]:
     for name, parameter in model.named_parameters():
         if is_lazy(parameter):
             yield f"'{name}' is not initialised yet: run the model once on an example before wrapping it"
+        elif parameter.is_complex():
+            yield f"'{name}' is complex, and feedback is defined for real weights: use its real and imaginary parts"
         elif parameter.is_meta:
             yield f"'{name}' is not initialised yet, it is on the meta device: use to_empty() and draw its values first"
     covered = {id(p) for site in sites for p in site.module.parameters()} | input_parameters(model)
@@ -92,7 +112,8 @@ def problems(model: nn.Module, sites: tuple[Site, ...]) -> Iterator[str]:
             owner = owner.rpartition(".")[0] if isinstance(model.get_submodule(owner), _LISTS) else owner
             yield (
                 f"'{name}' belongs to no site: move it into a module of its own that is called, name "
-                f"'{owner or 'the model'}' in sites=, or set requires_grad_(False) if it shall not learn"
+                f"'{owner or 'the model'}' in sites= beside the other sites, or set requires_grad_(False) if it shall "
+                "not learn"
             )
 
 
@@ -118,6 +139,12 @@ def _is_default_site(name: str, module: nn.Module) -> bool:
     if is_input(module):
         return False
     return bool(getattr(module, "learning_site", False)) or (_is_leaf(module) and _owns_parameters(module))
+
+
+def _is_network(module: nn.Module) -> bool:
+    """Whether a module of the user's own holds several weights directly."""
+    own = not type(module).__module__.startswith(("torch.", "widealign."))
+    return own and _is_leaf(module) and sum(p.dim() > 1 for p in module.parameters()) > 1
 
 
 def _is_leaf(module: nn.Module) -> bool:

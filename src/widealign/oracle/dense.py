@@ -119,7 +119,7 @@ def output_error(output: Packed, loss: Callable[[Any], Tensor]) -> Tensor:
 def carrier_weights(
     rule_id: str, live: Mapping[str, Tensor], initial: Mapping[str, Tensor], feedback: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """The weights that carry the error backward, by name; vectors (gains, biases) are never random.
+    """The weights that carry the error backward, by name; vectors (gains, biases) are live and never random.
 
     normal W(t);  align-prop W(0);  fa R;  usf sign W(t) · rms W(0);  brsf and frsf sign W(t) · |R|
     """
@@ -128,12 +128,12 @@ def carrier_weights(
         weight = live[name]
         if rule_id == "normal":
             return weight
-        if rule_id == "align-prop" or (rule_id == "fa" and weight.ndim < 2):
+        if rule_id == "align-prop":
             return initial[name]
+        if weight.ndim < 2 and (rule_id != "fa" or name not in feedback):
+            return weight
         if rule_id == "fa":
             return _given(feedback, name)
-        if weight.ndim < 2:
-            return weight
         if rule_id == "usf" and name not in feedback:
             return weight.sign() * initial[name].square().mean().sqrt()
         return weight.sign() * _given(feedback, name).abs()

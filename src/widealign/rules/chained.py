@@ -75,6 +75,10 @@ class _ChainedPass(Pass):
         self.entered: list[tuple[Any, Any, Any]] = []
         self.replaying = False
 
+    @property
+    def cuts(self) -> bool:  # pyrefly: ignore
+        return not self.replaying
+
     def enter(self, site: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
         if self.replaying:
             return args, kwargs
@@ -104,4 +108,6 @@ class _ChainedPass(Pass):
 
 def _is_plain(module: nn.Module) -> bool:
     """Whether a second call finds the module and its inputs as they were: it draws nothing and changes nothing."""
-    return type(module).__module__.startswith(("torch.", "widealign.")) and not is_parametrized(module)
+    own = type(module).__module__.startswith(("torch.", "widealign.")) and "forward" not in vars(module)
+    hooked = any(not getattr(hook, "of_rules", False) for hook in module._forward_pre_hooks.values())
+    return own and not hooked and not is_parametrized(module)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from widealign.errors import UsageError
-from widealign.graph import Site, Sites, Snapshot, is_channels_last, is_signal, signals
+from widealign.graph import Site, Sites, Snapshot, is_signal, signals, spread_error
 from widealign.rules import draws
 from widealign.rules.injected import CutPass
 from widealign.rules.learner import Axes, Learner
@@ -48,7 +48,7 @@ class DFA(Learner, id="dfa"):
         if unknown := sorted(set(feedback or {}) - set(known)):
             raise UsageError(f"feedback= names sites of the model, which are {known}; {unknown} are not among them.")
         self.seed, self.shared_over_space = seed, shared_over_space
-        self.random = Snapshot(feedback)
+        self.random = Snapshot(feedback, grows=True)
 
     @property
     def feedback(self) -> dict[str, Tensor]:
@@ -61,15 +61,17 @@ class DFA(Learner, id="dfa"):
         output = self.run(CutPass(lambda site, h: taps.append((site, h))), self.model, *args, **kwargs)
         outputs = signals(output)
         batch = self._batch(outputs)
-        width = sum(out[0].numel() for out in outputs)
+        width = sum(math.prod(out.shape[1:]) for out in outputs)
         matrices = [self._matrix(site, entering, batch, width) for site, entering in taps]
-        entering = [h for _, h in taps]
-        spread = iter(_Spread.apply(len(outputs), self._spaces(taps), *matrices, *outputs, *entering))
+        spread = iter(spread_error(outputs, [h for _, h in taps], matrices, self._spaces(taps)))
         return next(spread) if isinstance(output, Tensor) else _replaced(output, spread)
 
     def describe(self, site: Site) -> tuple[str, str]:
         """Random projections of the output error."""
-        return "the output error through a fixed random matrix, at the input of the next site", "live"
+        return (
+            "the output error through a fixed random matrix, at the next site's input (the last site: directly)",
+            "live",
+        )
 
     def replays(self) -> bool:
         """One pass is enough."""
@@ -85,16 +87,21 @@ class DFA(Learner, id="dfa"):
         return shapes[0][0] if shapes else 0
 
     def _spaces(self, taps: list[tuple[str, Tensor]]) -> list[bool]:
-        return [self.shared_over_space and h.dim() > 3 for _, h in taps]
+        return [self._is_shared(site, h) for site, h in taps]
+
+    def _is_shared(self, site: str, entering: Tensor) -> bool:
+        """Images, and what enters a convolution: (batch, channels, locations ...)."""
+        convolves = isinstance(self.model.get_submodule(site), nn.modules.conv._ConvNd)
+        return self.shared_over_space and (entering.dim() > 3 or (convolves and entering.dim() == 3))
 
     def _matrix(self, site: str, entering: Tensor, batch: int, width: int) -> Tensor:
-        if entering.dim() == 0 or entering.shape[0] % batch:
+        if entering.dim() == 0 or (entering.shape[0] % batch if batch else entering.shape[0]):
             raise UsageError(
                 f"dfa needs the batch as the first axis of the inputs of every site and of the output: '{site}' takes "
                 f"shape {tuple(entering.shape)}, the output's batch is {batch}. Give the model batch-first tensors."
             )
-        shared = self.shared_over_space and entering.dim() > 3
-        features = entering.shape[1] if shared else entering.numel() // batch
+        rows = entering.shape[1:] if batch in (0, len(entering)) else (len(entering) // batch, *entering.shape[1:])
+        features = entering.shape[1] if self._is_shared(site, entering) else math.prod(rows)
         key = next((k for k in (site, f"{site}:{features}") if self._fits(k, features, width)), None)
         if key is None:
             key = site if site not in self.random.values() else f"{site}:{features}"
@@ -122,35 +129,3 @@ class DFA(Learner, id="dfa"):
 def _replaced(output: Any, fresh: Any) -> Any:
     leaves, structure = torch.utils._pytree.tree_flatten(output)
     return torch.utils._pytree.tree_unflatten([next(fresh) if is_signal(leaf) else leaf for leaf in leaves], structure)
-
-
-class _Spread(torch.autograd.Function):
-    """Outputs as they are; the error e that arrives at them reaches every tap as B e."""
-
-    @staticmethod
-    def forward(ctx: Any, count: int, shared: list[bool], *tensors: Tensor) -> tuple[Tensor, ...]:
-        taps = len(shared)
-        matrices, outputs, entering = tensors[:taps], tensors[taps : taps + count], tensors[taps + count :]
-        ctx.save_for_backward(*matrices)
-        ctx.shared, ctx.shapes = shared, [h.shape for h in entering]
-        ctx.last = [is_channels_last(h) and len(h) == len(outputs[0]) for h in entering]
-        return tuple(out.detach() for out in outputs)
-
-    @staticmethod
-    def backward(ctx: Any, *errors: Any) -> Any:
-        e = torch.cat([error.flatten(1) if error.dim() > 1 else error[:, None] for error in errors], dim=1)
-        rows = zip(ctx.saved_tensors, ctx.shapes, ctx.shared, ctx.last, strict=True)
-        signals = [_spread(e.to(matrix.dtype), matrix, shape, *how) for matrix, shape, *how in rows]
-        return (None, None, *[None] * len(signals), *errors, *signals)
-
-
-def _spread(e: Tensor, matrix: Tensor, shape: torch.Size, shared: bool, channels_last: bool) -> Tensor:
-    """B e in the shape of a tap, and in its layout in memory."""
-    if shared:
-        ones = (1,) * (len(shape) - 2)
-        return (e @ matrix.T / math.prod(shape[2:])).reshape(*shape[:2], *ones).expand(shape)
-    if channels_last:
-        _, channels, height, width = shape
-        rows = matrix.unflatten(0, (channels, -1)).transpose(0, 1).flatten(0, 1)
-        return (e @ rows.T).view(-1, height, width, channels).permute(0, 3, 1, 2)
-    return (e @ matrix.T).reshape(shape)

@@ -38,11 +38,12 @@ class FA(Chained, id="fa"):
                     f"feedback= holds a tensor for each parameter that it names, of its shape; {name!r} has shape "
                     f"{tuple(tensor.shape)}, the parameters are {shapes}."
                 )
-        self.random = Snapshot({name: given.get(name, _draw(name, p, seed)) for name, p in parameters.items()})
+        matrices = {name: _draw(name, p, seed) for name, p in parameters.items() if draws.is_matrix(p)}
+        self.random = Snapshot(matrices | given)
 
     def substitutes(self) -> dict[str, Tensor]:
-        """B, fixed."""
-        return self.random.values()
+        """B, fixed, for weights; gains and biases as they are."""
+        return {name: p.detach() for name, p in self.model.named_parameters()} | self.random.values()
 
     def describe(self, site: Site) -> tuple[str, str]:
         """Random weights on the live path."""
@@ -50,7 +51,5 @@ class FA(Chained, id="fa"):
 
 
 def _draw(name: str, parameter: Tensor, seed: int) -> Tensor:
-    if not draws.is_matrix(parameter):
-        return parameter
     drawn = draws.normal(parameter.shape, seed, name) * draws.scale(parameter)
     return torch.empty_like(parameter).copy_(drawn)  # in the memory layout of the weight: convolutions need one layout

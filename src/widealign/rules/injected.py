@@ -22,6 +22,8 @@ class CutPass(Pass):
         tap: Is shown each input that is cut and leads back to a site, with the name of the site that it enters.
     """
 
+    cuts = True
+
     def __init__(self, tap: Callable[[str, Tensor], None] | None = None):
         self.tap = tap
 
@@ -61,6 +63,12 @@ class FrozenPass(Pass):
         self.reentry = taught_at_reentry
         self.calls: dict[str, int] = defaultdict(int)
 
+    def ended(self) -> None:
+        """All calls of the live network must have found their twin, or they would not learn."""
+        for site, calls in self.live.items():
+            if self.calls[site] < len(calls):
+                raise UsageError(_not_alike(site, "less"))
+
     def enter(self, site: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Teaches a recurrent site through its state, the first input, when that comes back to it."""
         if site in self.reentry and self.calls[site]:
@@ -75,8 +83,13 @@ class FrozenPass(Pass):
 
     def _taught(self, site: str, frozen: Any, call: int) -> Any:
         if call >= len(self.live[site]):
-            raise UsageError(
-                f"'{site}' is called more often in the initial network than in the live one. If weights decide what is "
-                "called (routing, early exit), name the module that holds that part in sites=."
-            )
+            raise UsageError(_not_alike(site, "more"))
         return graft_tree(frozen, frozen, self.live[site][call])
+
+
+def _not_alike(site: str, how: str) -> str:
+    return (
+        f"'{site}' is called {how} often in the initial network than in the live one. If weights decide what is called "
+        "(routing, early exit), name the module that holds that part in sites=. If chance does (a random depth), draw "
+        "it with torch, whose generators are put back for the second pass."
+    )

@@ -17,6 +17,7 @@ from widealign.graph import (
     Replayed,
     Site,
     Sites,
+    Strays,
     Switch,
     find_sites,
     fingerprint,
@@ -64,11 +65,12 @@ class Learner(nn.Module, ABC):
     def __init__(self, model: nn.Module, *, sites: Sites = None):
         super().__init__()
         self.model = model
-        self.sites = find_sites(model, sites)
+        self.sites, self._sites_chosen = find_sites(model, sites), sites is not None
         if found := list(self.problems()):
             raise RefusedModel(type(self).__name__, found)
         self._switch = Switch()
         self._inspected = False
+        self._learning: list[tuple[int, bool]] = []
         self.register_buffer("_made_with", fingerprint(model), persistent=False)
         self._resumed = False
         self.register_load_state_dict_post_hook(_note_resumption)
@@ -79,7 +81,7 @@ class Learner(nn.Module, ABC):
 
     def problems(self) -> Iterator[str]:
         """Reasons why this rule would train the model wrongly."""
-        yield from problems(self.model, self.sites)
+        yield from problems(self.model, self.sites, chosen=self._sites_chosen)
         for name, module in self.model.named_modules():
             if isinstance(module, Learner):
                 yield (
@@ -105,7 +107,7 @@ class Learner(nn.Module, ABC):
             return self.model(*args, **kwargs)
         if not self.training:
             return self._evaluate(*args, **kwargs)
-        if not self._inspected:
+        if not self._inspected or self._has_changed():
             return self._first(*args, **kwargs)
         # The random state cannot be put back in the midst of compiled code.
         whole = torch.compiler.is_compiling() and self._changes_state and self._replays
@@ -134,13 +136,20 @@ class Learner(nn.Module, ABC):
     @torch.compiler.disable
     def _first(self, *args: Any, **kwargs: Any) -> Any:
         """The first training pass also looks at what cannot be seen before: how the model uses what it is given."""
-        if not self._resumed:
+        if self._inspected and (found := list(self.problems())):
+            raise RefusedModel(type(self).__name__, found)
+        if not self._resumed and not self._inspected:
             warn_if_changed(self.model, self._made_with, type(self).__name__)
         before = [leaf._version for leaf in signals((args, kwargs))], self._state()
-        current = self._switch
-        with OutsideUse(self.model, inside=lambda: current.current is None or current.current.depth > 0) as watch:
-            output = self.learn(*args, **kwargs)
-        if found := list(watch.problems()):
+        switch, strays = self._switch, Strays(self.model, self.hook_points())
+        switch.strays = strays
+        try:
+            with OutsideUse(self.model, inside=lambda: switch.current is None or switch.current.depth > 0) as watch:
+                output = self.learn(*args, **kwargs)
+        finally:
+            switch.strays = None
+        strays.returned(output)
+        if found := [*watch.problems(), *strays.problems()]:
             raise RefusedModel(type(self).__name__, found)
         if not any(leaf.requires_grad for leaf in signals(output)):
             raise UsageError(
@@ -150,7 +159,23 @@ class Learner(nn.Module, ABC):
         self._changes_inputs = [leaf._version for leaf in signals((args, kwargs))] != before[0]
         self._changes_state = not all(map(torch.equal, self._state(), before[1]))
         self._inspected = True
+        self._learning = self._learning_now()
         return output
+
+    def _learning_now(self) -> list[tuple[int, bool]]:
+        return [(id(p), p.requires_grad) for p in self.model.parameters()]
+
+    def _has_changed(self) -> bool:
+        """Whether parameters were exchanged, added, frozen or thawed since the model was last looked at."""
+        if torch.compiler.is_compiling() or self._learning == self._learning_now():
+            return False
+        modules = dict(self.model.named_modules())
+        if gone := [site.name for site in self.sites if modules.get(site.name) is not site.module]:
+            raise UsageError(
+                f"The model has other modules than when {type(self).__name__} was wrapped around it ({gone} were "
+                "exchanged): wrap it anew."
+            )
+        return True
 
     @torch.compiler.disable
     def _uncompiled(self, *args: Any, **kwargs: Any) -> Any:

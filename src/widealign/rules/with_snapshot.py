@@ -21,8 +21,10 @@ class WithSnapshot(Learner):
     """
 
     def __init__(self, model: nn.Module, *, sites: Sites = None, refresh: int | None = None):
-        if refresh is not None and refresh < 1:
-            raise UsageError(f"refresh= is a number of training passes, 1 or more, or None for never; it is {refresh}.")
+        if refresh is not None and (type(refresh) is not int or refresh < 1):
+            raise UsageError(
+                f"refresh= is a whole number of training passes, 1 or more, or None for never; it is {refresh!r}."
+            )
         super().__init__(model, sites=sites)
         self.refresh_every, self.passes = refresh, 0
         self.initial = Snapshot(self._parameters_now())
@@ -33,8 +35,11 @@ class WithSnapshot(Learner):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As every learner's, after a refresh that is due."""
-        if self.refresh_every is not None and self.will_learn():
-            self._count(self.refresh_every)
+        if self.will_learn():
+            if not torch.compiler.is_compiling():
+                self._require_company()
+            if self.refresh_every is not None:
+                self._count(self.refresh_every)
         return super().forward(*args, **kwargs)
 
     def get_extra_state(self) -> dict[str, int]:
@@ -50,6 +55,19 @@ class WithSnapshot(Learner):
         if self.passes and self.passes % every == 0:
             self.refresh()
         self.passes += 1
+
+    def _require_company(self) -> None:
+        """A model that was moved or converted by itself has left its initial weights behind."""
+        for name, parameter in self.model.named_parameters():
+            initial = self.initial.values().get(name)
+            if initial is not None:
+                if (initial.device, initial.dtype) == (parameter.device, parameter.dtype):
+                    return
+                raise UsageError(
+                    f"The model is on {parameter.device} in {parameter.dtype}, and the initial weights that "
+                    f"{type(self).__name__} remembers are on {initial.device} in {initial.dtype}: call .to() on the "
+                    "learner, not on the model, or wrap the model afterwards."
+                )
 
     def _parameters_now(self) -> dict[str, Tensor]:
         inputs = input_parameters(self.model)
