@@ -12,7 +12,7 @@ import widealign
 pytestmark = pytest.mark.quick
 
 SOURCE = Path(widealign.__file__).parent
-LEAVES = {"errors", "config", "losses"}
+LEAVES = {"arguments", "errors", "config", "losses"}
 BELOW = {  # each package may import these, and the leaves
     "nn": set(),
     "graph": {"nn"},

@@ -53,6 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _complain(f"{error} See widealign --help.", 2)
     except WidealignError as error:
         code = _complain(str(error), error.exit_code)
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        code = _complain(f"there is not enough memory ({_first_line(error)}): take a smaller --width or batch.", 2)
     except KeyboardInterrupt:
         code = _complain("Stopped.", 130)
     except BrokenPipeError:
@@ -71,6 +75,15 @@ def _unknown(error: UnknownCommandError) -> str:
     close = difflib.get_close_matches(given, known, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"There is no command {given!r}; the commands are {', '.join(known)}.{hint}"
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Torch's own error of a GPU is a RuntimeError as well; on the processor only its words tell."""
+    return isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0].partition("] ")[2] or str(error).partition("\n")[0] or "out of memory"
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:

@@ -3,13 +3,14 @@
 import webbrowser
 from pathlib import Path
 
+from widealign.arguments import Whole
 from widealign.report.command import report
 from widealign.sweep.command import reproduce
 
 EXPERIMENTS = ("demo-1", "demo-2", "demo-3")
 
 
-def demo(*, out: Path = Path("demo"), workers: int | None = None, browse: bool = False) -> None:
+def demo(*, out: Path = Path("demo"), workers: Whole | None = None, browse: bool = False) -> None:
     """Train digits by seven rules, the Add task by four, measure alignment, and write a page about it.
 
     Needs no download, and about three minutes on two cores. Stop it and call it again: it goes on where it was.

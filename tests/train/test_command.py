@@ -135,3 +135,37 @@ def test_a_full_disk_is_one_message_that_names_the_file(tmp_path, monkeypatch, c
     err = capsys.readouterr().err
     assert f"{tmp_path / name}: No space left on device" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("option", ["--width", "--epochs", "--seed", "--data-limit", "--batch-size", "--threads"])
+def test_whole_numbers_are_not_rounded(tmp_path, capsys, option):
+    assert _run("train", "digits", option, "8.5", "--out", tmp_path / "out") == 2
+    assert "a whole number is needed; given '8.5'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["add", "--rule", "last-layer", "--rule-option", "foo=1"], "foo"),
+        (
+            ["digits", "--rule", "fa", "--protocol", "sound", "--rule-option", "seed=abc"],
+            "seed= must be a whole number",
+        ),
+        (["digits", "--rule", "align-ada", "--rule-option", "refresh=2.5"], "refresh= is a whole number"),
+        (["digits", "--rule", "fa", "--rule-option", "sites=1"], "sites can be set in Python only"),
+        (["digits", "--lr", "1", "--lr", "2"], "given more than once"),
+        (["digits", "--width", "99999999", "--lr", "1"], "not enough memory"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence(tmp_path, capsys, arguments, words):
+    assert _run("train", *arguments, "--width" if "--width" not in arguments else "--epochs", 8,
+                "--out", tmp_path / "out") == 2  # fmt: skip
+    err = capsys.readouterr().err
+    assert words in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_few_sequences_of_the_add_task_are_a_batch(tmp_path):
+    assert _run("train", "add", "--width", 8, "--epochs", 1, "--data-limit", 20, "--out", tmp_path) == 0

@@ -49,7 +49,7 @@ def test_the_file_appears_by_renaming(tmp_path, monkeypatch):
 
 def test_damaged_json_names_the_file_and_a_remedy(tmp_path):
     (tmp_path / "config.json").write_text('{"a": ')
-    with pytest.raises(UsageError, match=r"config\.json is damaged .* delete it"):
+    with pytest.raises(UsageError, match=r"config\.json is damaged .* restore it"):
         read_json(tmp_path / "config.json")
     assert read_json(tmp_path / "absent.json") is None
 

@@ -100,3 +100,12 @@ def test_if_only_the_loss_overflows_the_layer_with_the_largest_output_is_named()
         model[1].weight.fill_(1.0)
         model[1].bias.fill_(1e30)
     assert first_broken_layer(model, torch.ones(1, 2)) == "1"
+
+
+def test_a_shared_activation_is_not_blamed_for_the_layer_before_it():
+    activation = nn.ReLU()
+    model = nn.Sequential(nn.Linear(3, 4), activation, nn.Linear(4, 4), activation, nn.Linear(4, 2))
+    with torch.no_grad():
+        model[0].weight.fill_(1.0)
+        model[2].weight.fill_(3e38)
+    assert first_broken_layer(model, torch.ones(2, 3)) == "2"

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
+from widealign.arguments import Whole
 from widealign.bench.cases import HEADS, NETWORKS, Choice, Name, Precision
 from widealign.errors import UsageError
 
@@ -14,9 +15,9 @@ def bench(
     width: list[int] | None = None,
     rule: list[str] | None = None,
     compile: bool = False,
-    batch_size: int | None = None,
+    batch_size: Whole | None = None,
     precision: Precision = "float32",
-    threads: int = 1,
+    threads: Whole = 1,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     clock: Literal["wall", "cpu"] = "wall",
     out: Path | None = None,

@@ -43,6 +43,8 @@ def _fetch_one(source: Source, item: Download, folder: Path, reporter: Reporter)
         with reporter(item.name) as progress:
             download(item.url, target, item.md5, progress)
     except DataError as error:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
         expected = ", ".join(file.name for file in source.files)
         raise DataError(
             f"{error}; {source.task} is expected in {folder} as {expected}: put the files there by hand, or run "

@@ -1,5 +1,6 @@
 """Folders of images, ROOT/{train,val}/CLASS/*: listed and checked once, with all problems reported together."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,11 @@ class ImageList:
 
     def __len__(self) -> int:
         return len(self.paths)
+
+    def digest(self) -> str:
+        """A checksum of which files there are and how long: it changes with any that is added, removed or renamed."""
+        names = (f"{path.parent.name}/{path.name} {path.stat().st_size}\n" for path in self.paths)
+        return hashlib.md5("".join(names).encode(), usedforsecurity=False).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,10 +49,10 @@ def locate(source: Source, data_dir: Path | None) -> Path:
 
 def not_found(task: str, names: Sequence[str], places: Sequence[Path]) -> str:
     """One sentence: the files expected, the folders tried, the command that fetches them."""
+    fetching = "" if task == "imagenet" else f"run `widealign data fetch {task}`, or "
     return (
         f"{task} was not found: expected {', '.join(names)} in one of {', '.join(map(str, places))}; "
-        f"run `widealign data fetch {task}`, or put the files there, "
-        f"or name their folder by --data-dir or ${ENVIRONMENT}"
+        f"{fetching}put the files there, or name their folder by --data-dir or ${ENVIRONMENT}"
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from widealign.arguments import Whole
 from widealign.errors import UsageError
 from widealign.experiments import Experiment, Scale, select
 from widealign.sweep.calibrate import calibrated
@@ -35,8 +36,8 @@ def reproduce(
     *ids: str,
     scale: Scale = "smoke",
     only: str | None = None,
-    seeds: int | None = None,
-    workers: int | None = None,
+    seeds: Whole | None = None,
+    workers: Whole | None = None,
     ray: str | None = None,
     store: Path | None = None,
     data_dir: Path | None = None,

@@ -55,7 +55,7 @@ def load_all(folder: Path) -> Iterator[dict[str, Any]]:
         if path.name.endswith(f"-{_checksum(content)}.pt"):
             yield torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         else:
-            log.warning("%s is damaged (its checksum is not the one in its name): going back to the one before", path)
+            log.warning("%s is damaged (its checksum is not the one in its name) and is passed over", path)
 
 
 def _checksum(content: bytes) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, Token
 
+from widealign.arguments import Whole
 from widealign.config import (
     Activation,
     Device,
@@ -39,6 +40,8 @@ _SMALL_RATE = 0.001
 
 def parse_rates(type_: Any, tokens: Sequence[Token]) -> tuple[float, ...]:
     """Learning rates from `1,2,5`."""
+    if len(tokens) > 1:
+        raise ValueError("it is given more than once; several learning rates are written as 1,2,5.")
     try:
         return tuple(float(part) for token in tokens for part in token.value.split(","))
     except ValueError:
@@ -88,11 +91,11 @@ class RunArguments:
     """
 
     rule: str = "normal"
-    width: int = 64
+    width: Whole = 64
     lr: Annotated[tuple[float, ...] | None, _Rates] = None
-    seed: int = 99
-    epochs: int | None = None
-    data_limit: int | None = None
+    seed: Whole = 99
+    epochs: Whole | None = None
+    data_limit: Whole | None = None
     activation: Activation = "relu"
     parameterization: Parameterization = "ntk"
     optimizer: Optimizer = "sgd"
@@ -101,12 +104,12 @@ class RunArguments:
     schedule: Schedule = "constant"
     loss: Loss = "mse"
     protocol: Protocol = "paper"
-    batch_size: int | None = None
+    batch_size: Whole | None = None
     rule_option: Annotated[tuple[str, ...], _Repeated] = ()
     precision: Precision = "float32"
     compile: Annotated[bool, _Flag] = False
     device: Device = "auto"
-    threads: int | None = None
+    threads: Whole | None = None
     log_steps: Annotated[bool, _Flag] = False
     evaluated: Evaluated = "every-epoch"
     data_dir: Path | None = None

@@ -11,6 +11,7 @@ from typing import IO, Any
 from widealign.errors import UsageError
 
 TEMPORARY = ".tmp"
+_REPAIR = "restore it, or give another folder by --out"
 
 
 def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
@@ -21,11 +22,15 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
     """
     temporary = path.with_name(path.name + TEMPORARY)
     with naming(path):
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                if durable:
+                    os.fsync(file.fileno())
+        except OSError:
+            temporary.unlink(missing_ok=True)  # a full disk needs the room
+            raise
         temporary.replace(path)
         if durable:
             _sync_folder(path.parent)
@@ -45,18 +50,21 @@ def write_json(path: Path, content: Any) -> None:
     write_atomically(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
-def read_json(path: Path) -> Any:
-    """The content of a JSON file, None if there is no such file.
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The content of a JSON file that holds an object, None if there is no such file.
 
     Raises:
         UsageError: the file is damaged.
     """
     try:
-        return json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise UsageError(f"{path} is damaged ({error}): delete it, or give another folder by --out") from error
+        raise UsageError(f"{path} is damaged ({error}): {_REPAIR}") from error
+    if not isinstance(content, dict):
+        raise UsageError(f"{path} is damaged (it holds no object): {_REPAIR}")
+    return content
 
 
 @contextmanager

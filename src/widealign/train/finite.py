@@ -93,12 +93,16 @@ def first_broken_layer(model: nn.Module, inputs: Tensor) -> str:
     """
     if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
         return layer_of_largest_weight(model)
+    broken: list[str] = []
     largest: dict[str, float] = {}
 
     def look(name: str, output: object) -> None:
         if isinstance(output, Tensor):
             size = float(torch.linalg.vector_norm(output.float(), math.inf))
-            largest[name] = max(size if math.isfinite(size) else math.inf, largest.get(name, 0.0))
+            if not math.isfinite(size):
+                broken.append(name)  # in the order of the calls: one module may be called in several places
+            elif next(model.get_submodule(name).parameters(), None) is not None:
+                largest[name] = max(size, largest.get(name, 0.0))
 
     handles = [
         module.register_forward_hook(lambda module, args, output, name=name: look(name, output))
@@ -111,4 +115,4 @@ def first_broken_layer(model: nn.Module, inputs: Tensor) -> str:
     finally:
         for handle in handles:
             handle.remove()
-    return max(largest, key=lambda name: largest[name])
+    return broken[0] if broken else max(largest, key=lambda name: largest[name])

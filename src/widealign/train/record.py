@@ -66,6 +66,20 @@ def provenance() -> dict[str, Any]:
     return {"versions": versions, "commit": _commit(), "machine": f"{platform.system()} {platform.machine()}"}
 
 
+def require_result(content: Any, folder: Path) -> dict[str, Any]:
+    """`content` of result.json, if it is one.
+
+    Raises:
+        UsageError: something is missing.
+    """
+    if missing := [name for name in ("status", "best", "last", "epochs", "steps") if name not in content]:
+        raise UsageError(
+            f"{folder / 'result.json'} is damaged, it has no {', '.join(missing)}: delete it and give --resume, or "
+            "another folder by --out"
+        )
+    return content
+
+
 def require_same(asked: Mapping[str, Any], stored: Mapping[str, Any], folder: Path) -> None:
     """Raise unless `stored` holds the settings asked for. Device and threads count only where the user named them.
 

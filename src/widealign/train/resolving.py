@@ -38,7 +38,7 @@ def resolve(config: RunConfig) -> RunConfig:
 
 def _batch_size(config: RunConfig) -> int:
     if config.task == "add":
-        return _ADD_BATCH
+        return min(_ADD_BATCH, config.data_limit or _ADD_BATCH)
     if config.data_limit is None:
         return _BATCH
     size = paper_batch_size(config.data_limit)

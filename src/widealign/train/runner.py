@@ -1,5 +1,6 @@
 """A run in its folder: config.json, metrics.jsonl, checkpoints, and last result.json."""
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ from widealign.train.trial import Observer, Trial
 
 Observers = Callable[[Trial], Sequence[Observer]]
 
+_log = logging.getLogger(__name__)
 _DURABLE_SECONDS = 1.0  # waiting for the disk takes longer than a small epoch; a power failure costs this much work
 
 
@@ -80,11 +82,16 @@ def run(
     config, options = resolve(config), options or Options()
     with locked(out):
         stored = read_json(out / "config.json")
+        begun = _has_begun(out)
         if stored is not None:
             record.require_same(asdict(config), stored, out)
+        elif begun:
+            raise UsageError(
+                f"{out} holds a run without its config.json, so that nobody knows which: give another folder by --out"
+            )
         if (done := read_json(out / "result.json")) is not None:
-            return done
-        if stored is not None and not options.resume and (out / "metrics.jsonl").exists():
+            return record.require_result(done, out)
+        if begun and not options.resume:
             raise UsageError(
                 f"{out} holds an unfinished run: give --resume to go on with it, or another folder by --out"
             )
@@ -131,8 +138,19 @@ class _Session:
         """The newest checkpoint whose metrics are there: after a power failure they can end before it."""
         log = self.out / "metrics.jsonl"
         written = log.stat().st_size if log.exists() else 0
-        states = list(checkpoint.load_all(self._checkpoints))
-        return next((state for state in states if state["metrics"] <= written), states[0] if states else None)
+        first = None
+        for state in checkpoint.load_all(self._checkpoints):
+            first = first or state
+            if state["config"] != self.config.id:
+                raise UsageError(
+                    f"{self._checkpoints} is of a run with other settings than {self.out / 'config.json'}: give "
+                    "another folder by --out"
+                )
+            if state["metrics"] <= written:
+                return state
+        if first is None and written:
+            _log.warning("%s has no whole checkpoint: the run begins again from its start", self._checkpoints)
+        return first
 
     def result(self) -> dict[str, Any]:
         """Train to the end, and write result.json."""
@@ -189,7 +207,12 @@ class _Session:
         durable = last or time.monotonic() - self._durable_since >= _DURABLE_SECONDS
         # The log first: a checkpoint must never point past what is on the disk.
         position = self.log.sync() if durable else self.log.length()
-        state = {"metrics": position, "seconds": self._seconds(), "loop": self.loop.state_dict()}
+        state = {
+            "config": self.config.id,
+            "metrics": position,
+            "seconds": self._seconds(),
+            "loop": self.loop.state_dict(),
+        }
         path = checkpoint.save(self._checkpoints, state, durable=durable, keep=self._durable)
         self._saved = time.monotonic()
         if durable:
@@ -221,6 +244,16 @@ def _observers(config: RunConfig) -> Observers | None:
         return [AlignmentObserver(trial.learner, trial.optimizer, seed=config.seed, as_scripts=as_scripts)]
 
     return beside
+
+
+def _has_begun(out: Path) -> bool:
+    """Whether a folder holds more than the settings of a run."""
+    log = out / "metrics.jsonl"
+    return (
+        (out / "result.json").exists()
+        or (log.exists() and log.stat().st_size > 0)
+        or (next(out.glob("checkpoints/*.pt"), None) is not None)
+    )
 
 
 def machine(config: RunConfig, stored: dict[str, Any] | None) -> tuple[torch.device, int]:

@@ -66,7 +66,7 @@ def _learner(config: RunConfig, task: Task, device: torch.device) -> rules.Learn
     if config.task == "add" and config.rule == "last-layer":
         # Readout-only also trains the initial state there, by backpropagation through the fixed recurrent weights.
         model.get_submodule("cell").requires_grad_(False)
-        return rules.make("normal", model)
+        return make_learner(config, model, rule="normal")
     if config.rule == "dfa":
         drawn["shared_over_space"] = shared
     return make_learner(config, model, **drawn)

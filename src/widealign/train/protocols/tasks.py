@@ -108,7 +108,7 @@ def _image_folder(config: RunConfig, device: torch.device, data_dir: Path | None
         validation=None if chosen.validation is None else examples(centred["train"], chosen.validation),
         evaluation=examples(centred[chosen.evaluation_source], chosen.evaluation),
         split=chosen,
-        files={},
+        files={part: of.digest() for part, of in (("train", folder.train), ("val", folder.test))},
     )
 
 
