@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-_LARGE = 2**16  # entries of one example's Jacobian from which on a copy of them costs more than a loop
+_SUMMED = (torch.float32, torch.float64)
 
 
 def errors(gradients: Sequence[Tensor]) -> Tensor:
@@ -17,12 +18,12 @@ def errors(gradients: Sequence[Tensor]) -> Tensor:
 
 def signal(e: Tensor, jacobians: Tensor, rows: Tensor) -> Tensor:
     """s_i = J_i^T e_i for the examples that are kept in `rows` of `jacobians` (examples, outputs, features)."""
-    if jacobians[0].numel() < _LARGE or jacobians.device.type != "cpu" or jacobians.dtype != e.dtype:
+    if jacobians.dtype not in _SUMMED or jacobians.dtype != e.dtype:
         return torch.bmm(e.unsqueeze(1), jacobians.index_select(0, rows).to(e.dtype)).squeeze(1)
-    out = e.new_empty(len(rows), jacobians.shape[2])
-    for number, row in enumerate(rows.tolist()):
-        torch.mv(jacobians[row].T, e[number], out=out[number])
-    return out
+    # A weighted sum of rows of one long table: read where they lie, without a copy.
+    outputs = jacobians.shape[1]
+    table_rows = rows.to(e.device).unsqueeze(1) * outputs + torch.arange(outputs, device=e.device)
+    return F.embedding_bag(table_rows, jacobians.flatten(0, 1), mode="sum", per_sample_weights=e)
 
 
 def inject(
