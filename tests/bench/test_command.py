@@ -27,6 +27,7 @@ def call(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int,
         (["--rule", "align-adda"], "There is no rule 'align-adda'.*Did you mean 'align-ada'"),
         (["--width", "0"], "--width must be at least 1; given 0"),
         (["--width", "wide"], "wide"),
+        (["--width", "8,x"], "a whole number is needed; given 'x'"),
         (["--network", "transformer", "--width", "6"], "a multiple of 4 for the transformer; given 6"),
         (["--threads", "0", "--batch-size", "1"], "--threads must be at least 1; given 0; --batch-size .* 2; given 1"),
         (["--out", "/nowhere/at/all/bench.json"], "--out must be a file in a folder that exists"),
@@ -44,13 +45,15 @@ def test_bad_input_is_one_sentence_and_exit_2(arguments, words, capsys):
 def test_a_small_run_prints_a_table_and_writes_rows(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "QUICK", Effort(seconds=0.0, turn=0.0, rounds=(2, 2)))
     out = tmp_path / "bench.json"
-    arguments = ["--quick", "--network", "rnn", "--width", "4", "--rule", "dfa", "--batch-size", "3", "--out", str(out)]
+    small = ["--quick", "--network", "rnn", "--width", "4", "--batch-size", "3"]
+    arguments = [*small, "--rule", "dfa,fa", "--out", str(out)]
     code, printed, err = call(arguments, capsys)
     assert (code, err) == (0, "")
     assert "rnn: the paper's network for the Add task" in printed
-    assert "2 rows" in printed
+    assert "3 rows" in printed
     rows = json.loads(out.read_text())
-    assert [(row["rule"], row["width"], row["batch_size"]) for row in rows] == [("normal", 4, 3), ("dfa", 4, 3)]
+    assert [row["rule"] for row in rows] == ["normal", "dfa", "fa"]
+    assert {(row["width"], row["batch_size"]) for row in rows} == {(4, 3)}
 
 
 @pytest.mark.quick

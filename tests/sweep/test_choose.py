@@ -20,7 +20,17 @@ def test_nothing_means_everything():
 
 @pytest.mark.parametrize(
     "text",
-    ["width=8", "width=16,width=8", "rule=align-ada,width=8", "lr=0.5", "n=45", "data-limit=45", "alignment=false"],
+    [
+        "width=8",
+        "width=16,width=8",
+        "width=16,8",
+        "width=16,8,rule=fa,align-ada",
+        "rule=align-ada,width=8",
+        "lr=0.5",
+        "n=45",
+        "data-limit=45",
+        "alignment=false",
+    ],
 )
 def test_matches(text):
     assert parse_only(text)(CONFIG)

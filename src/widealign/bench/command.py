@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from widealign.arguments import Whole
+from widealign.arguments import Names, Whole, Wholes
 from widealign.bench.cases import HEADS, NETWORKS, Choice, Name, Precision
 from widealign.errors import UsageError
 
@@ -12,8 +12,8 @@ def bench(
     *,
     quick: bool = False,
     network: list[Name] | None = None,
-    width: list[int] | None = None,
-    rule: list[str] | None = None,
+    width: Wholes = (),
+    rule: Names = (),
     compile: bool = False,
     batch_size: Whole | None = None,
     precision: Precision = "float32",
@@ -30,8 +30,8 @@ def bench(
     Args:
         quick: one narrow width of each network; about a minute.
         network: only this one: cnn, mlp, rnn or transformer; may be given again.
-        width: this one in place of the listed ones; may be given again.
-        rule: only this one, and backprop; may be given again.
+        width: in place of the listed ones; several as 8,32.
+        rule: only this one, and backprop; several as fa,dfa.
         compile: the compiled step of backprop and of the rules, too; 10 to 20 seconds for each.
         batch_size: in place of each network's own.
         precision: of everybody's forward and backward passes.
@@ -40,7 +40,7 @@ def bench(
         clock: wall is what you wait for; cpu, the processor's time, is less disturbed by other programs.
         out: write the rows to this file as JSON, after each case.
     """
-    choice = Choice(networks=tuple(network or ()), widths=tuple(width or ()), rules=tuple(rule or ()),
+    choice = Choice(networks=tuple(network or ()), widths=width, rules=rule,
                     batch=batch_size, quick=quick, compile=compile, precision=precision)  # fmt: skip
     _require(choice, threads, out)
     from widealign.bench.run import run  # imports torch: not for --help

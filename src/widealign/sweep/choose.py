@@ -15,19 +15,20 @@ _SHORT = {"n": "data_limit", "images": "data_limit"}
 
 
 def parse_only(text: str | None) -> Callable[[Job], bool]:
-    """A test of jobs. Several values of one key mean any of them, several keys all of them.
+    """A test of jobs. Several values of one key (width=8,16) mean any of them, several keys all.
 
     Example:
-        >>> wanted = parse_only("width=8,width=16,rule=fa")
+        >>> wanted = parse_only("width=8,16,rule=fa")
         >>> wanted(RunConfig(task="digits", rule="fa", width=16, lr=1.0))
         True
         >>> wanted(RunConfig(task="digits", rule="dfa", width=16, lr=1.0))
         False
     """
     wanted: dict[str, list[str]] = defaultdict(list)
+    key = ""
     for part in (text or "").split(","):
         if part.strip():
-            key, value = _pair(part)
+            key, value = (key, part.strip()) if key and "=" not in part else _pair(part)
             wanted[key].append(value)
     return lambda job: all(any(_equal(_settings(job).get(key), v) for v in values) for key, values in wanted.items())
 
