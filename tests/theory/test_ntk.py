@@ -141,3 +141,19 @@ def test_errors_say_what_was_given() -> None:
         LinearizedNetwork(torch.eye(3), torch.zeros(3, 4), torch.zeros(3, 1))
     with pytest.raises(UsageError, match="memory="):
         ntk(nn.Linear(2, 1), torch.zeros(1, 2), memory=0)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_its_spectrum_is_that_of_curvlinops_gauss_newton_matrix() -> None:
+    """J J^T and J^T J have the same eigenvalues; with a sum of squares the Gauss-Newton matrix is 2 J^T J."""
+    curvlinops = pytest.importorskip("curvlinops", reason="an oracle: pip install -c constraints.txt '.[oracles]'")
+    model, x, _ = network()
+    parameters = list(model.parameters())
+    data = [(x, torch.zeros(5, 3, dtype=x.dtype))]
+    operator = curvlinops.GGNLinearOperator(model, nn.MSELoss(reduction="sum"), parameters, data)
+    size = sum(p.numel() for p in parameters)
+    dense = operator @ torch.eye(size, dtype=x.dtype)
+    largest = torch.linalg.eigvalsh(dense).flip(0)[:15]
+    kernel_matrix = ntk(model, x).permute(0, 2, 1, 3).reshape(15, 15)
+    expected = 2 * torch.linalg.eigvalsh(kernel_matrix).flip(0)
+    torch.testing.assert_close(largest, expected, rtol=1e-10, atol=1e-10)
