@@ -103,7 +103,7 @@ def _setting(row: Row) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in where["versions"].items())
     threads = f"{where['threads']} thread{'s' * (where['threads'] > 1)}"
     machine = f"{where['machine']}, {where['system']}, {threads}, {where['precision']}"
-    return f"{machine}; {versions}. Times by the {where['clock']} clock."
+    return f"{machine}; {versions}. Times by the {where['clock']} clock; freed memory is {where['freed']}."
 
 
 def main() -> None:

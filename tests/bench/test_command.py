@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from widealign import cli
-from widealign.bench import run
+from widealign.bench import measure, run
 from widealign.bench.timing import Effort
 
 
@@ -54,6 +54,17 @@ def test_a_small_run_prints_a_table_and_writes_rows(capsys, tmp_path, monkeypatc
     rows = json.loads(out.read_text())
     assert [row["rule"] for row in rows] == ["normal", "dfa", "fa"]
     assert {(row["width"], row["batch_size"]) for row in rows} == {(4, 3)}
+
+
+@pytest.mark.parametrize(("freed", "calls"), [("kept", 1), ("returned", 0)])
+def test_freed_memory_is_kept_unless_asked_otherwise(freed, calls, capsys, tmp_path, monkeypatch):
+    called = []
+    monkeypatch.setattr(measure, "keep_freed_memory", lambda: called.append(freed))
+    monkeypatch.setattr(run, "QUICK", Effort(seconds=0.0, turn=0.0, rounds=(2, 2)))
+    small = ["--quick", "--network", "mlp", "--width", "4", "--batch-size", "3", "--rule", "last-layer"]
+    code, _, _ = call([*small, "--freed", freed, "--out", str(tmp_path / "bench.json")], capsys)
+    assert (code, len(called)) == (0, calls)
+    assert {row["setting"]["freed"] for row in json.loads((tmp_path / "bench.json").read_text())} == {freed}
 
 
 @pytest.mark.quick

@@ -20,6 +20,7 @@ def bench(
     threads: Whole = 1,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     clock: Literal["wall", "cpu"] = "wall",
+    freed: Literal["kept", "returned"] = "kept",
     out: Path | None = None,
 ) -> None:
     """Time a training step of every rule and mode against backprop, in turn in one process.
@@ -38,6 +39,8 @@ def bench(
         threads: of PyTorch.
         device: where to run.
         clock: wall is what you wait for; cpu, the processor's time, is less disturbed by other programs.
+        freed: kept, memory that a step frees stays with the process, which is the fastest for everybody; returned, the
+            system gets it back, as happens in a process that does not call keep_freed_memory().
         out: write the rows to this file as JSON, after each case.
     """
     choice = Choice(networks=tuple(network or ()), widths=width, rules=rule,
@@ -45,7 +48,7 @@ def bench(
     _require(choice, threads, out)
     from widealign.bench.run import run  # imports torch: not for --help
 
-    run(choice, threads=threads, device=device, clock=clock, out=out)
+    run(choice, threads=threads, device=device, clock=clock, freed=freed, out=out)
 
 
 def _require(choice: Choice, threads: int, out: Path | None) -> None:

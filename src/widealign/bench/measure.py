@@ -21,6 +21,7 @@ from widealign.fast import keep_freed_memory
 
 Row = dict[str, Any]
 Clock = Literal["wall", "cpu"]
+Freed = Literal["kept", "returned"]
 Told = Callable[[Contender], object]
 
 
@@ -33,6 +34,7 @@ class Bench:
     threads: int
     clock: Clock
     precision: Precision = "float32"
+    freed: Freed = "kept"
 
     def now(self) -> float:
         """Seconds, once the device has done what it was given."""
@@ -51,6 +53,7 @@ class Bench:
             "threads": self.threads,
             "precision": self.precision,
             "clock": self.clock,
+            "freed": self.freed,
             "versions": versions,
         }
 
@@ -73,10 +76,11 @@ class Ready:
 
 @contextmanager
 def prepared_process(bench: Bench) -> Iterator[None]:
-    """The number of threads; and an allocator that keeps what is freed, which is to everybody's good."""
+    """The number of threads; and, unless asked otherwise, an allocator that keeps what is freed."""
     before = torch.get_num_threads()
     torch.set_num_threads(bench.threads)
-    keep_freed_memory()
+    if bench.freed == "kept":
+        keep_freed_memory()
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from widealign import rules
 from widealign.bench.cases import NETWORKS, Case, Choice, Contender, cases, contenders
-from widealign.bench.measure import Bench, Clock, Row, measure, prepared_process
+from widealign.bench.measure import Bench, Clock, Freed, Row, measure, prepared_process
 from widealign.bench.table import tables
 from widealign.bench.timing import Effort
 from widealign.errors import UsageError
@@ -22,14 +22,14 @@ _SPEED = 4e10  # multiplications a second on one core: for the estimate of the t
 Device = Literal["auto", "cpu", "cuda"]
 
 
-def run(choice: Choice, *, threads: int, device: Device, clock: Clock, out: Path | None) -> None:
+def run(choice: Choice, *, threads: int, device: Device, clock: Clock, freed: Freed, out: Path | None) -> None:
     """Measures, prints, writes. What cannot be timed is said at the end; the rest goes on."""
     for rule in choice.rules:
         rules.get(rule)
     plan = [(case, contenders(case, choice, rules.names())) for case in cases(choice)]
     effort = QUICK if choice.quick else FULL
     bench = Bench(effort=effort, device=_device(device), threads=threads, clock=clock,
-                  precision=choice.precision)  # fmt: skip
+                  precision=choice.precision, freed=freed)  # fmt: skip
     console = _console()
     found, failures = list[Row](), list[str]()
     with prepared_process(bench), _progress(console, sum(_seconds(case, who, effort) for case, who in plan)) as advance:
