@@ -133,3 +133,29 @@ def test_it_leaves_everything_untouched():
 def test_it_asks_for_training_mode():
     with pytest.raises(UsageError, match=r"training mode.*call learner.train\(\) first"):
         on_vectors(learner_in_training("fa").eval())
+
+
+class FixesItsType(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.out = nn.Linear(3, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.out(self.first(x.float()).tanh())
+
+
+def test_a_model_that_fixes_its_type_is_checked_without_the_formula():
+    report = widealign.check(widealign.AlignAda(FixesItsType()), torch.randn(5, 3), torch.randn(5, 2), widealign.mse)
+    assert report.ok
+    assert report.values_equal
+    assert "formula   skipped: the model does not run in float64" in str(report)
+
+
+def test_the_readout_of_a_model_that_returns_its_loss():
+    class Loss(FixesItsType):
+        def forward(self, x):
+            return self.out(self.first(x).tanh()).square().mean()
+
+    report = widealign.check(widealign.LastLayer(Loss()), torch.randn(5, 3), None, lambda output, target: output)
+    assert report.ok
+    assert report.equals_oracle

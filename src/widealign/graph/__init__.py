@@ -6,7 +6,7 @@ from widealign.graph.hooks import Pass, Switch
 from widealign.graph.layout import blank, is_channels_last
 from widealign.graph.outside_use import OutsideUse
 from widealign.graph.ranks import fingerprint, warn_if_changed
-from widealign.graph.replay import Replayed, random_states, replay, state_buffers
+from widealign.graph.replay import Replayed, copied, replay, same_state, state
 from widealign.graph.sites import Site, Sites, find_sites, grains, input_parameters, parameter_names, problems
 from widealign.graph.snapshot import Snapshot
 from widealign.graph.spread import spread_error
@@ -23,6 +23,7 @@ __all__ = [
     "Switch",
     "blank",
     "carry",
+    "copied",
     "detached",
     "find_sites",
     "fingerprint",
@@ -36,11 +37,11 @@ __all__ = [
     "map_signals",
     "parameter_names",
     "problems",
-    "random_states",
     "refuse_backward",
     "replay",
+    "same_state",
     "signals",
     "spread_error",
-    "state_buffers",
+    "state",
     "warn_if_changed",
 ]

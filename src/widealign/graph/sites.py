@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+import torch
 from torch import nn
 from torch._dynamo.eval_frame import OptimizedModule
 from torch.nn.parameter import is_lazy
@@ -36,7 +37,8 @@ def find_sites(model: nn.Module, sites: Sites = None) -> tuple[Site, ...]:
     Args:
         model: Any module.
         sites: Module types, module names or predicates `(name, module) -> bool`; one or several. By default every
-            leaf module that owns parameters, and every module whose class declares `learning_site = True`.
+            module that owns parameters and has no other one below it that does, and every module whose class declares
+            `learning_site = True`.
     """
     chosen = _selection(model, sites)
     found: list[Site] = []
@@ -53,9 +55,8 @@ def grains(site: Site) -> tuple[Site, ...]:
     A site that owns parameters beside its leaves cannot be split, and is its own grain.
     """
     leaves = tuple(
-        Site(name=f"{site.name}.{name}".strip("."), module=module)
-        for name, module in site.module.named_modules()
-        if _owns_parameters(module) and _is_leaf(module)
+        Site(name=f"{site.name}.{leaf.name}".strip("."), module=leaf.module)
+        for leaf in find_sites(site.module, lambda name, module: _owns_parameters(module) and _is_leaf(module))
     )
     covered = {id(p) for leaf in leaves for p in leaf.module.parameters()}
     return leaves if all(id(p) in covered for p in site.module.parameters()) else (site,)
@@ -91,6 +92,9 @@ def problems(model: nn.Module, sites: tuple[Site, ...], *, chosen: bool = False)
                 f"'{name or 'the model'}' is compiled, and compiled code does not see a rule that comes later: wrap "
                 "the model as it was before, then use torch.compile(learner)"
             )
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            yield f"'{name or 'the model'}' is a script of torch.jit, whose calls no rule sees: use the Python module"
     if not names:
         yield "it has no parameters: give a model with at least one learning layer"
     fused = [(name, m) for name, m in model.named_modules() if isinstance(m, tuple(_FUSED))]
@@ -148,7 +152,8 @@ def _is_network(module: nn.Module) -> bool:
 
 
 def _is_leaf(module: nn.Module) -> bool:
-    return is_parametrized(module) or all(isinstance(child, _LISTS) for child in module.children())
+    """Whether no module below owns parameters by itself; parameter-free children (a gate, dropout) are its own."""
+    return is_parametrized(module) or not any(_owns_parameters(child) for child in module.children())
 
 
 def _owns_parameters(module: nn.Module) -> bool:

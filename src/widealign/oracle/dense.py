@@ -157,7 +157,8 @@ def walk(network: Cut, weights: Mapping[str, Tensor], error: Tensor) -> Signals:
 def direct(network: Cut, feedback: Mapping[str, Tensor], error: Tensor) -> Signals:
     """s_c = (df/dz_c)ᵀ e + Σ_{d>c} (dh_d/dz_c)ᵀ B_d e; without feedback, only the first term."""
     signals: Signals = {}
-    e = torch.cat([part.flatten(1) if part.ndim > 1 else part[:, None] for part in network.output.split(error)], 1)
+    parts = network.output.split(error) if feedback else ()
+    e = torch.cat([part.flatten(1) if part.ndim > 1 else part[:, None] for part in parts], 1) if parts else error
     for c, call in enumerate(network.calls):
         signal = network.model_by_output(c).T @ error
         for d in range(c + 1, len(network.calls)) if feedback else ():

@@ -61,7 +61,10 @@ def _against_oracle(trial: Trial, largest: int) -> tuple[float | None, str]:
     if any(getattr(module, "taught_at_reentry", False) for module in trial.learner.model.modules()):
         return None, "a site is taught at re-entry, the variant of the paper's scripts, which the oracle does not know"
     exact = trial.in_float64()
-    count = exact.jacobian_entries()
+    try:
+        count = exact.jacobian_entries()
+    except RuntimeError as error:
+        return None, f"the model does not run in float64 ({str(error).splitlines()[0]})"
     if count > largest:
         return None, f"its Jacobians would have {count:.0e} entries, and largest= allows {largest:.0e}"
     twin = fresh(exact.learner)

@@ -24,7 +24,7 @@ class BRSF(SignSymmetry, id="brsf"):
 
     def __init__(self, model: nn.Module, *, sites: Sites = None, seed: int = 0):
         super().__init__(model, sites=sites)
-        self.seed, self.passes = seed, 0
+        self.seed, self.passes = int(seed), 0
         self.drawn: dict[str, Tensor] = {}
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -35,14 +35,18 @@ class BRSF(SignSymmetry, id="brsf"):
 
     def magnitude(self, name: str, weight: Tensor, scale: Tensor) -> Tensor:
         """M = |R_t|."""
-        return self.drawn[name] * scale
+        drawn = self.drawn.get(name)
+        return (self._draw(name, weight, self.passes + 1) if drawn is None else drawn) * scale
 
     @torch.compiler.disable
     def _redraw(self) -> None:
         self.passes += 1
         for name, weight in self.model.named_parameters():
             if draws.is_matrix(weight):
-                self.drawn[name] = draws.normal(weight.shape, self.seed, name, self.passes).abs().to(weight)
+                self.drawn[name] = self._draw(name, weight, self.passes)
+
+    def _draw(self, name: str, weight: Tensor, number: int) -> Tensor:
+        return draws.normal(weight.shape, self.seed, name, number).abs().to(weight)
 
     def get_extra_state(self) -> dict[str, int]:
         """Which draw comes next."""

@@ -19,11 +19,11 @@ from widealign.graph import (
     Replayed,
     Site,
     carry,
+    copied,
     detached,
     graft_tree,
     grains,
     is_known,
-    map_signals,
     parameter_names,
     replay,
     signals,
@@ -84,7 +84,7 @@ class _ChainedPass(Pass):
             return args, kwargs
         module, _ = self.feedback[site]
         plain = _is_plain(module)
-        kept = (args, kwargs) if plain else map_signals(Tensor.clone, (args, kwargs))
+        kept = (args, kwargs) if plain else copied((args, kwargs))
         self.entered.append((*kept, nullcontext() if plain or torch.compiler.is_compiling() else Replayed(module)))
         return detached((args, kwargs))
 

@@ -47,7 +47,7 @@ class DFA(Learner, id="dfa"):
         known = [site.name for site in self.sites]
         if unknown := sorted(set(feedback or {}) - set(known)):
             raise UsageError(f"feedback= names sites of the model, which are {known}; {unknown} are not among them.")
-        self.seed, self.shared_over_space = seed, shared_over_space
+        self.seed, self.shared_over_space = int(seed), shared_over_space
         self.random = Snapshot(feedback, grows=True)
 
     @property

@@ -9,7 +9,7 @@ from torch import Tensor
 
 def normal(shape: torch.Size | tuple[int, ...], seed: int, *labels: object) -> Tensor:
     """Standard normal numbers, drawn on the CPU by a generator of their own."""
-    digest = hashlib.sha256(repr((seed, *labels)).encode()).digest()
+    digest = hashlib.sha256(repr((int(seed), *labels)).encode()).digest()
     generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
     return torch.randn(shape, generator=generator, device="cpu", dtype=torch.float32)
 

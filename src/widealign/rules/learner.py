@@ -19,14 +19,14 @@ from widealign.graph import (
     Sites,
     Strays,
     Switch,
+    copied,
     find_sites,
     fingerprint,
-    map_signals,
     problems,
-    random_states,
     refuse_backward,
+    same_state,
     signals,
-    state_buffers,
+    state,
     warn_if_changed,
 )
 
@@ -89,6 +89,10 @@ class Learner(nn.Module, ABC):
                     "share a site: wrap its .model"
                 )
 
+    def problems_of(self, output: Any) -> Iterator[str]:
+        """Reasons why errors at the model's output would teach the model wrongly."""
+        yield from ()
+
     def hook_points(self) -> tuple[Site, ...]:
         """The modules whose calls the rule takes part in."""
         return self.sites
@@ -131,7 +135,7 @@ class Learner(nn.Module, ABC):
 
     def kept(self, tree: Any) -> Any:
         """The inputs of a second pass: copies, if the model changes its inputs in place."""
-        return map_signals(Tensor.clone, tree) if self._changes_inputs else tree
+        return copied(tree) if self._changes_inputs else tree
 
     @torch.compiler.disable
     def _first(self, *args: Any, **kwargs: Any) -> Any:
@@ -140,7 +144,7 @@ class Learner(nn.Module, ABC):
             raise RefusedModel(type(self).__name__, found)
         if not self._resumed and not self._inspected:
             warn_if_changed(self.model, self._made_with, type(self).__name__)
-        before = [leaf._version for leaf in signals((args, kwargs))], self._state()
+        before = _versions((args, kwargs)), state(self.model)
         switch, strays = self._switch, Strays(self.model, self.hook_points())
         switch.strays = strays
         try:
@@ -149,15 +153,15 @@ class Learner(nn.Module, ABC):
         finally:
             switch.strays = None
         strays.returned(output)
-        if found := [*watch.problems(), *strays.problems()]:
+        if found := [*watch.problems(), *strays.problems(), *self.problems_of(output)]:
             raise RefusedModel(type(self).__name__, found)
         if not any(leaf.requires_grad for leaf in signals(output)):
             raise UsageError(
                 f"{type(self).__name__} needs an output that is a tensor, or a tuple, list or dict of tensors, and "
                 f"that depends on a learning site; forward() returned {_kinds(output)}."
             )
-        self._changes_inputs = [leaf._version for leaf in signals((args, kwargs))] != before[0]
-        self._changes_state = not all(map(torch.equal, self._state(), before[1]))
+        self._changes_inputs = _versions((args, kwargs)) != before[0]
+        self._changes_state = not same_state(state(self.model), before[1])
         self._inspected = True
         self._learning = self._learning_now()
         return output
@@ -181,10 +185,6 @@ class Learner(nn.Module, ABC):
     def _uncompiled(self, *args: Any, **kwargs: Any) -> Any:
         return self.learn(*args, **kwargs)
 
-    def _state(self) -> list[Tensor]:
-        device = next(self.model.parameters()).device
-        return [*random_states(device), *(buffer.clone() for _, _, buffer in state_buffers(self.model))]
-
     def _evaluate(self, *args: Any, **kwargs: Any) -> Any:
         with torch.no_grad():
             output = self.model(*args, **kwargs)
@@ -198,6 +198,11 @@ class Learner(nn.Module, ABC):
 
 def _note_resumption(learner: nn.Module, incompatible: Any) -> None:
     learner._resumed = True  # pyrefly: ignore
+
+
+def _versions(tree: Any) -> list[Any]:
+    """What changes when a tensor among the leaves is changed in place, or when leaves come or go."""
+    return [leaf._version if isinstance(leaf, Tensor) else None for leaf in tree_leaves(tree)]
 
 
 def _kinds(output: Any) -> str:

@@ -1,13 +1,13 @@
 """Rules whose feedback comes from the initial network alone, so that it can be kept for each training example."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from widealign.fast import Choice, FeedbackCache, FrozenStatistics, InitialNetwork, Mode, Statistics
-from widealign.graph import Sites, Snapshot
+from widealign.graph import Sites, Snapshot, signals
 from widealign.rules.injected import FrozenPass
 from widealign.rules.with_snapshot import WithSnapshot
 
@@ -35,6 +35,14 @@ class WithCache(WithSnapshot):
         self.cache = FeedbackCache(self.id, Choice(cache, cache_budget, cache_dtype), self.kept_forms)
         self.kept_statistics = Snapshot()
         self.frozen_statistics = FrozenStatistics.chosen(feedback_statistics, self.kept_statistics, refresh)
+
+    def problems_of(self, output: Any) -> Iterator[str]:
+        """The error of a loss inside the model would be that of the initial network, not of the live one."""
+        if any(signal.dim() == 0 and signal.requires_grad for signal in signals(output)):
+            yield (
+                f"it returns a number for the whole batch (a loss, say), and {type(self).__name__} takes its error at "
+                "what the model returns: return outputs for each example, and compute the loss outside of the model"
+            )
 
     @property
     def cache_report(self) -> str:
