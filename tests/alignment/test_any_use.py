@@ -262,3 +262,15 @@ def test_a_normaliser_without_running_statistics_couples_examples_in_evaluation_
     rows = [torch.autograd.grad(out, list(model.parameters()), retain_graph=True) for out in model(x)[:, 0]]
     jacobian = torch.stack([torch.cat([part.flatten() for part in row]) for row in rows])
     torch.testing.assert_close(ntk(model, x, outputs="trace"), jacobian @ jacobian.mT)
+
+
+def test_sparse_gradients_have_cosines():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(9, 4, sparse=True), nn.Flatten(), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    monitor = widealign.AlignmentMonitor(model, optimizer, every=1, drift_every=1)
+    loss = model(torch.tensor([[0, 1], [2, 3]])).square().mean()
+    loss.backward()
+    monitor.step()
+    optimizer.step()
+    assert [record["cosine"] for record in monitor.latest] == pytest.approx([1.0, 1.0])

@@ -187,6 +187,9 @@ def test_permuting_destroys_alignment() -> None:
     baseline = score_permuted(initial + 0.3 * learned, initial, learned, generator=torch.Generator().manual_seed(0))
     assert score(0.3 * learned, learned) == pytest.approx(1.0)
     assert baseline.mean < 0.5
+    generator = torch.Generator().manual_seed(0)
+    estimated = score_permuted(initial + 0.3 * learned, initial, learned, of=score_probe, generator=generator)
+    assert estimated.mean == pytest.approx(baseline.mean, abs=0.05)
     assert 0 < baseline.spread < 0.2
     with warnings.catch_warnings():
         warnings.simplefilter("error")

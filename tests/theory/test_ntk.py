@@ -1,5 +1,7 @@
 """The tangent kernel against explicit Jacobians, and what is built on it."""
 
+import math
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -119,6 +121,7 @@ def test_flow_is_the_limit_of_small_steps_and_ends_in_kernel_regression() -> Non
     net = linearize(model, x, y, x_test)
     torch.testing.assert_close(net.after(2.0).test, net.steps(2e-5, 100_000).test, rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(net.after(1e9).test, net.limit().test, rtol=1e-6, atol=1e-6)
+    assert torch.equal(net.after(math.inf).test, net.limit().test)
     torch.testing.assert_close(net.limit().train, y, rtol=1e-8, atol=1e-8)
     torch.testing.assert_close(net.after(0.0).test, model(x_test).detach())
 
@@ -141,6 +144,12 @@ def test_errors_say_what_was_given() -> None:
         LinearizedNetwork(torch.eye(3), torch.zeros(3, 4), torch.zeros(3, 1))
     with pytest.raises(UsageError, match="memory="):
         ntk(nn.Linear(2, 1), torch.zeros(1, 2), memory=0)
+    with pytest.raises(UsageError, match="outputs= is one of full, trace; it is 'diag'"):
+        ntk(nn.Linear(2, 1), torch.zeros(1, 2), outputs="diag")
+    with pytest.raises(UsageError, match=r"\['bias', 'weight'\]; \['wight'\] are not among them"):
+        ntk(nn.Linear(2, 1), torch.zeros(1, 2), parameters={"wight": torch.zeros(1, 2)})
+    with pytest.raises(UsageError, match="give at least one that learns"):
+        ntk(nn.Tanh(), torch.zeros(1, 2))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

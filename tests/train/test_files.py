@@ -1,5 +1,6 @@
 import contextlib
 import fcntl
+import os
 import subprocess
 import sys
 
@@ -93,3 +94,18 @@ def test_a_lock_that_was_removed_in_between_is_not_trusted(tmp_path, monkeypatch
         assert stale[0].closed
         with pytest.raises(UsageError, match="in use by process"), locked(tmp_path):
             pass
+
+
+def test_a_forked_child_does_not_hold_the_folder(tmp_path):
+    reading, writing = os.pipe()
+    with locked(tmp_path / "run"):
+        child = os.fork()
+        if not child:  # lives on after the lock's owner is done with it
+            os.read(reading, 1)
+            os._exit(0)
+    try:
+        with locked(tmp_path / "run"):
+            pass
+    finally:
+        os.write(writing, b".")
+        os.waitpid(child, 0)

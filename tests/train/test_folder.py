@@ -47,7 +47,7 @@ def test_checkpoints_of_other_settings_are_refused(copied, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["config.json", "result.json"])
-@pytest.mark.parametrize("content", ["[]", "{}", "3"])
+@pytest.mark.parametrize("content", ["[]", "{}", "3", '{"status": "finished", "best": null}'])
 def test_json_of_another_kind_is_damage(copied, name, content):
     (copied / name).write_text(content)
     with pytest.raises(UsageError, match=r"is damaged|other settings"):

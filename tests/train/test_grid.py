@@ -24,6 +24,9 @@ def test_each_rate_has_its_folder_and_the_best_one_is_chosen(tmp_path):
     assert run_grid(_CONFIG, (0.001, 2.0), tmp_path) == result
     with pytest.raises(UsageError, match=r"lr is \[0\.001, 2\.0\] there and \[0\.001, 5\.0\] here"):
         run_grid(_CONFIG, (0.001, 5.0), tmp_path)
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"result\.json is damaged, it has no status, best"):
+        run_grid(_CONFIG, (0.001, 2.0), tmp_path)
 
 
 def _result(lr, figure, value, status="finished"):

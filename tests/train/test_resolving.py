@@ -47,11 +47,11 @@ def test_all_problems_come_in_one_message():
     for expected in (
         "--rule must be one of normal, ",
         "--width must be at least 1; given 0",
-        "--lr must be a positive number; given -1.0",
+        "--lr must be a positive number, 1e+30 at most; given -1.0",
         "--epochs must be at least 1; given 0",
         "--seed must be 0 to 4294967295; given -1",
         "--momentum must be at least 0 and below 1; given 1.0",
-        "--weight-decay must be 0 or more; given -0.1",
+        "--weight-decay must be 0 or more, 1e+30 at most; given -0.1",
         "--batch-size must be at least 1; given 0",
         "--data-limit must be at least 1; given 0",
         "--threads must be at least 1; given 0",
@@ -80,4 +80,18 @@ def test_learning_rates_that_are_none(lr):
 )
 def test_settings_that_do_not_go_together(settings, message):
     with pytest.raises(UsageError, match=message):
+        resolve(_config(**settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"lr": 1e39}, r"--lr must be a positive number, 1e\+30 at most; given 1e\+39"),
+        ({"weight_decay": 1e39}, r"--weight-decay must be 0 or more, 1e\+30 at most"),
+        ({"threads": 2 * 10**9}, "--threads must be at most 1024; given 2000000000"),
+        ({"width": 10**20}, "--width must be at most 1000000000; given 1"),
+    ],
+)
+def test_numbers_that_no_machine_holds_are_refused(settings, words):
+    with pytest.raises(UsageError, match=words):
         resolve(_config(**settings))

@@ -48,7 +48,7 @@ def site_of(name: str, sites: Mapping[str, Any]) -> str | None:
 
 def cosine(a: Tensor, b: Tensor) -> float:
     """Cosine of two tensors as vectors; nan where one is zero."""
-    a, b = a.detach().double().flatten(), b.detach().double().flatten()
+    a, b = (t.detach().to_dense().double().flatten() for t in (a, b))
     norms = a.norm() * b.norm()
     return (torch.dot(a, b) / norms).clamp(-1, 1).item() if norms > 0 else math.nan
 

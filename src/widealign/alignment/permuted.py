@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from widealign.alignment.probes import Estimate
 from widealign.alignment.scores import same_shape, score
 from widealign.errors import UsageError
 
@@ -23,7 +24,7 @@ def score_permuted(
     delta_w_star: Any,
     *,
     permutations: int = 10,
-    of: Callable[[Tensor, Tensor], float] = score,
+    of: Callable[[Tensor, Tensor], float | Estimate] = score,
     shuffle: Callable[[Tensor], Tensor] | None = None,
     generator: torch.Generator | None = None,
 ) -> Baseline:
@@ -53,7 +54,8 @@ def score_permuted(
     values = torch.empty(permutations, dtype=torch.float64)
     for i in range(permutations):
         shuffled = _shuffled(now, generator) if shuffle is None else shuffle(now)
-        values[i] = of(shuffled - then, delta_w_star)
+        found = of(shuffled - then, delta_w_star)
+        values[i] = found.value if isinstance(found, Estimate) else found
     return Baseline(values.mean().item(), values.std(correction=1).item() if permutations > 1 else 0.0)
 
 

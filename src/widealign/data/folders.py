@@ -22,8 +22,11 @@ class ImageList:
         return len(self.paths)
 
     def digest(self) -> str:
-        """A checksum of which files there are and how long: it changes with any that is added, removed or renamed."""
-        names = (f"{path.parent.name}/{path.name} {path.stat().st_size}\n" for path in self.paths)
+        """A checksum of which files there are: it changes with any that is added, removed or renamed.
+
+        Not with a file's content: a broken image can be restored in the middle of a run.
+        """
+        names = (f"{path.parent.name}/{path.name}\n" for path in self.paths)
         return hashlib.md5("".join(names).encode(), usedforsecurity=False).hexdigest()
 
 

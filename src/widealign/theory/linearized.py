@@ -1,5 +1,6 @@
 """The linearized network, trained exactly in function space, and what kernel regression predicts for wide networks."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -64,6 +65,8 @@ class LinearizedNetwork:
 
     def after(self, time: float) -> Prediction:
         """Gradient flow for this long: the error of each kernel eigenvector decays as exp(-2 λ t / (n · outputs))."""
+        if time == math.inf:
+            return self.limit()
         rates = 2 * self._values.clamp_min(0) / self._targets.numel()
         return self._moved(-torch.expm1(-rates * time) / rates.clamp_min(torch.finfo(rates.dtype).tiny), time)
 

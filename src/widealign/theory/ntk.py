@@ -1,7 +1,7 @@
 """The empirical tangent kernel of any network: full, traced over outputs, or layer by layer, within a memory budget."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -58,10 +58,17 @@ def ntk_blocks(
     """The tangent kernel's part from each parameter, by name; their sum is `ntk`. Arguments as there."""
     if memory < 1:
         raise UsageError(f"memory= is a number of bytes, 1 or more; it is {memory}.")
+    if outputs not in get_args(Outputs):
+        raise UsageError(f"outputs= is one of {', '.join(get_args(Outputs))}; it is {outputs!r}.")
     plain = model_of(model)
+    known = {name for name, _ in plain.named_parameters()}
+    if unknown := sorted(set(parameters or ()) - known):
+        raise UsageError(f"parameters= names parameters of the model, {sorted(known)}; {unknown} are not among them.")
     chosen = (
         dict(parameters) if parameters is not None else {n: p for n, p in plain.named_parameters() if p.requires_grad}
     )
+    if not chosen:
+        raise UsageError("A tangent kernel is a sum over parameters: give at least one that learns.")
     _require_plain(plain, x1, chosen)
     blocks = {}
     for name in chosen:

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,6 +68,18 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return content
 
 
+_locks = weakref.WeakSet[IO[str]]()
+
+
+def _leave_locks_behind() -> None:
+    """A forked child (a reader of images, say) must not go on holding a folder when its parent is killed."""
+    for file in list(_locks):
+        file.close()
+
+
+os.register_at_fork(after_in_child=_leave_locks_behind)
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold `folder` for this process. The system frees it when the process ends, however it ends.
@@ -107,6 +120,7 @@ def _open_lock(folder: Path) -> IO[str]:
                 f"{folder} is in use by {owner}: wait for it to end, or give another folder by --out"
             ) from None
         if os.fstat(file.fileno()).st_nlink:
+            _locks.add(file)
             return file
         file.close()  # its last owner removed it in between: what has no name keeps nobody out
 

@@ -72,7 +72,8 @@ def require_result(content: Any, folder: Path) -> dict[str, Any]:
     Raises:
         UsageError: something is missing.
     """
-    if missing := [name for name in ("status", "best", "last", "epochs", "steps") if name not in content]:
+    needed = {"status": str, "best": dict, "last": dict, "epochs": int, "steps": int}
+    if missing := [name for name, kind in needed.items() if not isinstance(content.get(name), kind)]:
         raise UsageError(
             f"{folder / 'result.json'} is damaged, it has no {', '.join(missing)}: delete it and give --resume, or "
             "another folder by --out"

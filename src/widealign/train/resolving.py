@@ -1,6 +1,5 @@
 """From what a user asked for to a configuration without open ends; every problem of it in one error."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args, get_type_hints
@@ -14,6 +13,8 @@ _ADD_BATCH = 50
 _BATCH = 100
 _LEAST_SOUND_BATCH = 20  # rather leave some images out of each epoch than have poor batch statistics
 _LARGEST_SEED = 2**32 - 1  # NumPy's
+_LARGEST_RATE = 1e30  # float32 holds it, squared updates aside
+_MOST = {"width": 10**9, "threads": 1024}
 
 
 def resolve(config: RunConfig) -> RunConfig:
@@ -57,14 +58,16 @@ def _invalid_values(config: RunConfig) -> Iterator[str]:
         value = getattr(config, name)
         if value is not None and value < 1:
             yield f"{_option(name)} must be at least 1; given {value}"
-    if not (math.isfinite(config.lr) and config.lr > 0):
-        yield f"--lr must be a positive number; given {config.lr}"
+        if value is not None and value > _MOST.get(name, value):
+            yield f"{_option(name)} must be at most {_MOST[name]}; given {value}"
+    if not 0 < config.lr <= _LARGEST_RATE:
+        yield f"--lr must be a positive number, {_LARGEST_RATE:g} at most; given {config.lr}"
     if not 0 <= config.seed <= _LARGEST_SEED:
         yield f"--seed must be 0 to {_LARGEST_SEED}; given {config.seed}"
     if not 0 <= config.momentum < 1:
         yield f"--momentum must be at least 0 and below 1; given {config.momentum}"
-    if not (math.isfinite(config.weight_decay) and config.weight_decay >= 0):
-        yield f"--weight-decay must be 0 or more; given {config.weight_decay}"
+    if not 0 <= config.weight_decay <= _LARGEST_RATE:
+        yield f"--weight-decay must be 0 or more, {_LARGEST_RATE:g} at most; given {config.weight_decay}"
 
 
 def _impossible_together(config: RunConfig) -> Iterator[str]:
