@@ -204,6 +204,23 @@ def test_adaptive_optimizers_get_a_companion_in_full_precision() -> None:
         AlignmentMonitor(model, precision="float8")  # type: ignore[arg-type]
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("fast", "width", "half"),
+    [
+        ({"amx_fp16": True, "amx_bf16": True}, 8, torch.float16),
+        ({"avx512_bf16": True}, 32, torch.bfloat16),
+        ({"amx_bf16": True}, 31, None),
+        ({"avx512_f": True}, 32, None),
+    ],
+)
+def test_the_precision_is_what_the_hardware_is_fast_in(fast, width, half, monkeypatch) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: fast)
+    model = mlp(4, [width, width], 2)
+    monitor = AlignmentMonitor(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    assert monitor.companion.half is half
+
+
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_align_zero_of_a_convolutional_network_is_its_own_companion(optimizer: str) -> None:
     """With the monitor's own choice of precision; the paper's narrow networks are the most sensitive to rounding."""

@@ -53,7 +53,8 @@ class AlignmentMonitor:
         log: A file to append JSON lines to, or a function that gets each record.
         writer: A TensorBoard `SummaryWriter`.
         precision: `float32` for a companion computed exactly as the network is; `float16` or `bfloat16` for one that
-            costs about half. `auto`: float16 where the hardware is fast in it, for descent with or without momentum;
+            costs about half. `auto`: float16 where the hardware is fast in it, else bfloat16 where it is fast in that
+            and the network has a width of 32 or more, for descent with or without momentum;
             adaptive optimizers magnify rounding, and get float32. Weights and sums stay in float32. It is in the log.
     """
 
