@@ -37,8 +37,9 @@ mutants: $(READY_TO_TEST)
 	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py
 
 bench: $(READY)
-	$(BIN)/widealign bench --compile --out bench.json
-	$(BIN)/python bench/performance_table.py bench.json --into docs/performance.md
+	$(BIN)/widealign bench --out bench.json
+	$(BIN)/widealign bench --compile --network cnn --width 8,32,64 --rule align-ada,align-zero --out compiled.json
+	$(BIN)/python bench/performance_table.py bench.json compiled.json --into docs/performance.md
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -8,7 +8,7 @@ python bench/performance_table.py bench.json --into docs/performance.md   # puts
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from widealign.bench import NETWORKS
@@ -58,7 +58,9 @@ def _table(rows: Sequence[Row], columns: Columns, scripts: dict | None = None) -
     """Multiples of backprop by column; then floor, products and memory, from the first column to the last."""
     heads = ["rule", "mode", *([] if scripts is None else ["authors' scripts"]), *(name for name, _ in columns)]
     lines = [[*heads, "floor", "products", "memory"]]
-    for rule, mode in dict.fromkeys((row["rule"], row["mode"]) for row in rows):
+    rules = list(dict.fromkeys(row["rule"] for row in rows))
+    kinds = dict.fromkeys((row["rule"], row["mode"]) for row in rows)
+    for rule, mode in sorted(kinds, key=lambda kind: rules.index(kind[0])):
         of = [row for row in rows if (row["rule"], row["mode"]) == (rule, mode)]
         found = [next((row for row in of if fits(row)), None) for _, fits in columns]
         ends = [_span(found, key) for key in ("floor", "counted", "peak_ratio")]
@@ -106,12 +108,20 @@ def _setting(row: Row) -> str:
     return f"{machine}; {versions}. Times by the {where['clock']} clock; freed memory is {where['freed']}."
 
 
+def _merged(files: Iterable[Sequence[Row]]) -> list[Row]:
+    key = ("network", "width", "batch_size", "examples", "rule", "mode")
+    found: dict[tuple, Row] = {}
+    for rows in files:
+        found |= {at: row for row in rows if (at := tuple(row[name] for name in key)) not in found}
+    return list(found.values())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows", type=Path)
+    parser.add_argument("rows", type=Path, nargs="+", help="files; what the first ones have is theirs")
     parser.add_argument("--into", type=Path)
     given = parser.parse_args()
-    text = "\n\n".join(figures(json.loads(given.rows.read_text())))
+    text = "\n\n".join(figures(_merged(json.loads(path.read_text()) for path in given.rows)))
     if given.into is None:
         print(text)
         return

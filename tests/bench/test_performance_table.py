@@ -56,6 +56,14 @@ def test_one_line_a_rule_and_mode_with_a_column_for_each_width(tmp_path):
     assert "| align-zero | dual | 0.36 | 0.48 | 0.38 → 1.00 | 1.25 | 2.00 |" in lines
 
 
+def test_a_second_file_adds_what_the_first_has_not(tmp_path):
+    (tmp_path / "more.json").write_text(json.dumps([row("cnn", 8, "normal", "compiled", 0.7, 100, 200), *ROWS[:1]]))
+    lines = written(tmp_path, str(tmp_path / "more.json")).stdout.splitlines()
+    first, second = (line for line in lines if line.startswith("| backprop |"))
+    assert first.startswith("| backprop | plain |  | 1.00 | 1.00 |")
+    assert second.startswith("| backprop | compiled |  | 0.70 |  |")
+
+
 def test_the_page_keeps_its_words_and_gets_the_same_figures_again(tmp_path):
     page = tmp_path / "performance.md"
     page.write_text((ROOT / "docs" / "performance.md").read_text())
