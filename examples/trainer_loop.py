@@ -1,6 +1,8 @@
-"""A loop as Hugging Face's Trainer runs it: a model called by keywords, which returns a dict with its own loss.
+"""A loop as Hugging Face's Trainer runs it: a model called by keywords, which returns a dict.
 
-Gradient accumulation, bf16 autocast, clipping, a warm-up schedule, and a checkpoint that goes on exactly.
+The loss is computed outside of the model, as with `Trainer(compute_loss_func=...)`: Align-ada takes the error where it
+leaves the model, and refuses models that return a loss of their own. Gradient accumulation, bf16 autocast, clipping, a
+warm-up schedule, and a checkpoint that goes on exactly.
 """
 
 import copy
@@ -12,18 +14,19 @@ import widealign
 
 
 class LanguageModel(nn.Module):
-    """Next-token prediction; takes `input_ids=` and `labels=`, returns `{"loss", "logits"}`."""
+    """Next-token prediction; takes `input_ids=`, returns `{"logits"}`."""
 
     def __init__(self):
         super().__init__()
         self.transformer = widealign.models.transformer(64, vocabulary=16, length=12, depth=1)
 
-    def forward(self, input_ids, labels=None):
-        logits = self.transformer(input_ids)
-        if labels is None:
-            return {"logits": logits}
-        loss = nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1).float(), labels[:, 1:].flatten())
-        return {"loss": loss, "logits": logits}
+    def forward(self, input_ids):
+        return {"logits": self.transformer(input_ids)}
+
+
+def compute_loss(outputs, labels):
+    """Cross entropy of each token with the one that follows."""
+    return nn.functional.cross_entropy(outputs["logits"][:, :-1].flatten(0, 1).float(), labels[:, 1:].flatten())
 
 
 def batches(count, seed):
@@ -38,8 +41,9 @@ def train(learner, steps=60, accumulate=2, seed=0):
     optimizer = torch.optim.AdamW(learner.model.parameters(), lr=3e-3)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.1, total_iters=10)
     for micro, batch in enumerate(batches(steps * accumulate, seed), start=1):
+        labels = batch.pop("labels")
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss = learner(**batch)["loss"]
+            loss = compute_loss(learner(**batch), labels)
         (loss / accumulate).backward()
         if micro % accumulate == 0:
             nn.utils.clip_grad_norm_(learner.model.parameters(), 1.0)

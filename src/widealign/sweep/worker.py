@@ -6,6 +6,7 @@ that a killed sweep leaves nothing running behind it.
 
 import json
 import os
+import signal
 import threading
 import time
 from importlib import import_module
@@ -22,6 +23,7 @@ ORPHANED = 76
 
 def main() -> int:
     """Exit code 0: there is a result. 75: another process has the folder. 2 and more: failure.json says why."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs in the background
     request = json.loads(_first_line())
     folder = Path(request["folder"])
     with held(folder) as mine:
