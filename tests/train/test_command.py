@@ -155,7 +155,7 @@ def test_whole_numbers_are_not_rounded(tmp_path, capsys, option):
         (["digits", "--rule", "align-ada", "--rule-option", "refresh=2.5"], "refresh= is a whole number"),
         (["digits", "--rule", "fa", "--rule-option", "sites=1"], "sites can be set in Python only"),
         (["digits", "--lr", "1", "--lr", "2"], "given more than once"),
-        (["digits", "--width", "99999999", "--lr", "1"], "not enough memory"),
+        (["digits", "--width", "999999999", "--lr", "1"], "not enough memory"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(tmp_path, capsys, arguments, words):

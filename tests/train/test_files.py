@@ -98,11 +98,14 @@ def test_a_lock_that_was_removed_in_between_is_not_trusted(tmp_path, monkeypatch
 
 def test_a_forked_child_does_not_hold_the_folder(tmp_path):
     reading, writing = os.pipe()
+    ready, is_ready = os.pipe()
     with locked(tmp_path / "run"):
         child = os.fork()
         if not child:  # lives on after the lock's owner is done with it
+            os.write(is_ready, b".")
             os.read(reading, 1)
             os._exit(0)
+        os.read(ready, 1)
     try:
         with locked(tmp_path / "run"):
             pass
