@@ -10,7 +10,7 @@ def t_quantile(freedom: float) -> float:
 
     Example:
         >>> round(t_quantile(8), 2)
-        2.3
+        2.31
     """
     z = _Z
     first = (z**3 + z) / 4
