@@ -1,6 +1,7 @@
 """The arrow of imports, and packages that must do without torch."""
 
 import ast
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,11 @@ def test_torch_is_not_imported(module):
 def test_every_public_name_exists():
     for name in widealign.__all__:
         assert getattr(widealign, name) is not None
+
+
+def test_mutants_are_lines_of_the_sources():
+    path = SOURCE.parents[1] / "tools" / "mutants.py"
+    if not path.exists():
+        pytest.skip("an installed package has no tools/")
+    found = runpy.run_path(str(path))["MUTANTS"]
+    assert [m for m in found if m.line not in (SOURCE / m.file).read_text()] == []

@@ -36,17 +36,19 @@ MUTANTS = (
     ),
     Mutant("rules/anchored.py", "with replayed, self.", "with self."),
     Mutant("rules/brsf.py", "self.passes += 1", "self.passes += 0"),
-    Mutant("rules/brsf.py", "return self.drawn[name] * scale", "return scale"),
+    Mutant("rules/brsf.py", "if drawn is None else drawn) * scale", "if drawn is None else drawn * 0 + 1) * scale"),
     Mutant("rules/chained.py", "own: substitutes[name] for", "own: module.get_parameter(own).detach() for"),
-    Mutant("rules/chained.py", "map_signals(Tensor.clone, (args, kwargs))", "(args, kwargs)"),
+    Mutant("rules/chained.py", "copied((args, kwargs))", "(args, kwargs)"),
     Mutant("rules/chained.py", "return detached((args, kwargs))", "return args, kwargs"),
     Mutant("rules/chained.py", 'feedback["weight"])', "module.weight)"),
     Mutant("rules/chained.py", "graft_tree(output, output, replay", "graft_tree(output, replay"),
-    Mutant("rules/dfa.py", "return (e @ matrix.T).reshape(shape)", "return -(e @ matrix.T).reshape(shape)"),
+    Mutant("graph/spread.py", "return (e @ matrix.T).reshape(shape)", "return -(e @ matrix.T).reshape(shape)"),
     Mutant("rules/dfa.py", "/ math.sqrt(features)", "/ features"),
-    Mutant("rules/dfa.py", "(e @ matrix.T / math.prod(shape[2:]))", "(e @ matrix.T)"),
-    Mutant("rules/dfa.py", "rows = matrix.unflatten(0, (channels, -1)).transpose(0, 1).flatten(0, 1)", "rows = matrix"),
-    Mutant("rules/fa.py", "return self.random.values()", "return dict(self.model.named_parameters())"),
+    Mutant("graph/spread.py", "(e @ matrix.T / math.prod(shape[2:]))", "(e @ matrix.T)"),
+    Mutant(
+        "graph/spread.py", "rows = matrix.unflatten(0, (channels, -1)).transpose(0, 1).flatten(0, 1)", "rows = matrix"
+    ),
+    Mutant("rules/fa.py", " | self.random.values()", ""),
     Mutant("rules/fa.py", "* draws.scale(parameter)", "* 1.0"),
     Mutant("rules/frsf.py", "return self.magnitudes.values()[name]", "return scale"),
     Mutant("rules/frsf.py", ".abs().to(s) * s", ".abs().to(s)"),
@@ -57,9 +59,11 @@ MUTANTS = (
     Mutant("rules/injected.py", "self.calls[site] - 1)", "self.calls[site] - 0)"),
     Mutant("rules/last_layer.py", "self.run(CutPass(), self.model,", "self.run(Pass(), self.model,"),
     Mutant("rules/learner.py", "if not self.training:", "if False:"),
+    Mutant("rules/learner.py", "copied(tree) if self._changes_inputs else tree", "tree"),
     Mutant("rules/normal.py", "return self.model(*args, **kwargs)", "return self.model(*args, **kwargs) * 1.0000001"),
     Mutant("rules/sign_symmetry.py", "p.detach().sign() *", "p.detach() *"),
     Mutant("rules/usf.py", "return scale", "return scale * 0 + 1"),
+    Mutant("rules/with_cache.py", "if any(signal.dim() == 0 and", "if any(signal.dim() == 9 and"),
     Mutant("rules/with_cache.py", "weights=self.initial.values()", "weights=dict(self.model.named_parameters())"),
     Mutant("rules/with_snapshot.py", "self.passes % every == 0", "self.passes % every == 1"),
     Mutant("rules/with_snapshot.py", "if id(p) not in inputs", "if True"),
@@ -73,7 +77,14 @@ MUTANTS = (
         "graph/carry.py", "module.dilation,\n        module.transposed", "[1] * spatial,\n        module.transposed"
     ),
     Mutant("graph/graft.py", "(None, *gradients * ctx.count)", "(None, *[g * 2 for g in gradients] * ctx.count)"),
-    Mutant("graph/replay.py", "buffer.clone() for", "buffer for"),
+    Mutant("graph/replay.py", "buffer.clone() for name", "buffer for name"),
+    Mutant("graph/replay.py", "generator.set_state(state)", "pass"),
+    Mutant(
+        "graph/replay.py",
+        "parametrize._cache_enabled = parametrize._cache_enabled, 0",
+        "parametrize._cache_enabled = (parametrize._cache_enabled,) * 2",
+    ),
+    Mutant("graph/replay.py", "_PLAIN = (Tensor, int,", "_PLAIN = (Tensor,"),
     Mutant("graph/replay.py", "owner._buffers[name] = buffer", "pass"),
     Mutant("graph/replay.py", "if id(tensor) in given", 'if f"{owner}.{name}".strip(".") in tensors'),
     Mutant("graph/snapshot.py", "tensor.detach().clone()", "tensor.detach()"),
@@ -82,7 +93,7 @@ MUTANTS = (
 )
 
 
-LIKELY = ("battery", "check", "identities", "options", "oracle", "layers")
+LIKELY = ("battery", "check", "identities", "options", "oracle", "layers", "second_pass")
 """Tests that run before all others: they are quick, and most mutants die in them."""
 
 
