@@ -1,5 +1,6 @@
 """Several devices: `torchrun --nproc-per-node 2 examples/ddp.py`. The rule lives in the graph, so DDP's hooks fire."""
 
+import gc
 import inspect
 import os
 
@@ -11,8 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 import widealign
 
 
-def main():
-    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+def train():
     rank, size = dist.get_rank(), dist.get_world_size()
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
 
@@ -38,6 +38,13 @@ def main():
     dist.all_gather(totals, total)
     if rank == 0:
         print(f"loss {loss.item():.3f}; the same weights on all {size} ranks: {len({t.item() for t in totals}) == 1}")
+
+
+def main():
+    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    train()
+    gc.collect()  # what DistributedDataParallel holds of the group goes before the group does
+    dist.barrier()  # and nobody leaves while others still talk
     dist.destroy_process_group()
 
 
