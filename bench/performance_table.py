@@ -1,8 +1,8 @@
-"""The figures of docs/performance.md from the rows of `widealign bench`, as Markdown.
-
-widealign bench --compile --out bench.json
+"""The figures of docs/performance.md from the rows of `widealign bench --out bench.json
 python bench/performance_table.py bench.json                            # prints them
 python bench/performance_table.py bench.json --into docs/performance.md   # puts them in their place
+
+A second file adds rows that the first has not: compiled steps, which are timed apart.
 """
 
 import argparse

@@ -92,7 +92,6 @@ def problems(model: nn.Module, sites: tuple[Site, ...], *, chosen: bool = False)
                 f"'{name or 'the model'}' is compiled, and compiled code does not see a rule that comes later: wrap "
                 "the model as it was before, then use torch.compile(learner)"
             )
-    for name, module in model.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
             yield f"'{name or 'the model'}' is a script of torch.jit, whose calls no rule sees: use the Python module"
     if not names:

@@ -13,7 +13,7 @@ _ADD_BATCH = 50
 _BATCH = 100
 _LEAST_SOUND_BATCH = 20  # rather leave some images out of each epoch than have poor batch statistics
 _LARGEST_SEED = 2**32 - 1  # NumPy's
-_LARGEST_RATE = 1e30  # float32 holds it, squared updates aside
+_LARGEST_RATE = 1e30  # float32 still holds it
 _MOST = {"width": 10**9, "threads": 1024}
 
 
