@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from widealign.errors import UsageError
+from widealign.sweep.store import held
 from widealign.train import locked, read_json, write_json
 from widealign.train.files import write_atomically
 
@@ -96,10 +97,11 @@ def test_a_lock_that_was_removed_in_between_is_not_trusted(tmp_path, monkeypatch
             pass
 
 
-def test_a_forked_child_does_not_hold_the_folder(tmp_path):
+@pytest.mark.parametrize("lock", [locked, held])
+def test_a_forked_child_does_not_hold_the_folder(tmp_path, lock):
     reading, writing = os.pipe()
     ready, is_ready = os.pipe()
-    with locked(tmp_path / "run"):
+    with lock(tmp_path / "run"):
         child = os.fork()
         if not child:  # lives on after the lock's owner is done with it
             os.write(is_ready, b".")
@@ -107,8 +109,8 @@ def test_a_forked_child_does_not_hold_the_folder(tmp_path):
             os._exit(0)
         os.read(ready, 1)
     try:
-        with locked(tmp_path / "run"):
-            pass
+        with lock(tmp_path / "run") as mine:
+            assert mine is not False
     finally:
         os.write(writing, b".")
         os.waitpid(child, 0)

@@ -20,6 +20,7 @@ from typing import Any
 from widealign.config import RunConfig
 from widealign.errors import UsageError
 from widealign.experiments import Job
+from widealign.locks import close_when_forked
 from widealign.sweep.pack import read_packs
 from widealign.sweep.record import DamagedRun, Record, read_record
 
@@ -117,6 +118,7 @@ def held(folder: Path) -> Iterator[bool]:
         except BlockingIOError:
             yield False
             return
+        close_when_forked(file)
         yield True
 
 

@@ -3,13 +3,13 @@
 import fcntl
 import json
 import os
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from widealign.errors import UsageError
+from widealign.locks import close_when_forked
 
 TEMPORARY = ".tmp"
 _REPAIR = "restore it, or give another folder by --out"
@@ -68,18 +68,6 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return content
 
 
-_locks = weakref.WeakSet[IO[str]]()
-
-
-def _leave_locks_behind() -> None:
-    """A forked child (a reader of images, say) must not go on holding a folder when its parent is killed."""
-    for file in list(_locks):
-        file.close()
-
-
-os.register_at_fork(after_in_child=_leave_locks_behind)
-
-
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold `folder` for this process. The system frees it when the process ends, however it ends.
@@ -120,7 +108,7 @@ def _open_lock(folder: Path) -> IO[str]:
                 f"{folder} is in use by {owner}: wait for it to end, or give another folder by --out"
             ) from None
         if os.fstat(file.fileno()).st_nlink:
-            _locks.add(file)
+            close_when_forked(file)
             return file
         file.close()  # its last owner removed it in between: what has no name keeps nobody out
 
