@@ -21,7 +21,7 @@ from widealign.config import RunConfig
 from widealign.train import checkpoint, run
 
 _SETTINGS = {
-    "task": "digits", "rule": "brsf", "width": 256, "lr": 0.5, "epochs": 6, "optimizer": "momentum",
+    "task": "digits", "rule": "brsf", "width": 256, "lr": 0.5, "epochs": 24, "optimizer": "momentum",
     "schedule": "cosine", "log_steps": True, "threads": 1,
 }  # fmt: skip
 _KILLS = 8
