@@ -13,7 +13,7 @@ import widealign
 pytestmark = pytest.mark.quick
 
 SOURCE = Path(widealign.__file__).parent
-LEAVES = {"arguments", "errors", "config", "locks", "losses"}
+LEAVES = {"arguments", "errors", "config", "locks", "losses", "student"}
 BELOW = {  # each package may import these, and the leaves
     "nn": set(),
     "graph": {"nn"},

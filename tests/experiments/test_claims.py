@@ -15,7 +15,7 @@ from widealign.experiments.claims import (
     rises,
     slope_near,
 )
-from widealign.experiments.intervals import difference_interval, half_interval, t_quantile
+from widealign.experiments.intervals import difference_interval, half_interval
 
 pytestmark = pytest.mark.quick
 
@@ -110,15 +110,10 @@ def test_slopes():
     assert slope_near("x", -1.0, 0.15)(Results()).outcome == "not enough runs"
 
 
-@pytest.mark.parametrize(("freedom", "expected"), [(4, 2.776), (8, 2.306), (30, 2.042), (1e9, 1.960)])
-def test_students_quantile_against_tables(freedom, expected):
-    assert t_quantile(freedom) == pytest.approx(expected, rel=0.005)
-
-
 def test_intervals():
-    assert half_interval(1.0, 5) == pytest.approx(2.776 / 5**0.5, rel=0.005)
+    assert half_interval(1.0, 5) == pytest.approx(2.776 / 5**0.5, rel=1e-3)
     assert half_interval(None, 5) is None
     assert half_interval(1.0, 1) is None
-    assert difference_interval((1.0, 5), (1.0, 5)) == pytest.approx(2.306 * (2 / 5) ** 0.5, rel=0.005)
+    assert difference_interval((1.0, 5), (1.0, 5)) == pytest.approx(2.306 * (2 / 5) ** 0.5, rel=1e-3)
     assert difference_interval((None, 1), (1.0, 5)) is None
     assert difference_interval((0.0, 5), (0.0, 5)) == 0.0

@@ -7,14 +7,7 @@ import pytest
 import torch
 
 from widealign.theory import fit_slope
-from widealign.theory.fit import t_quantile
 from widealign.theory.operator_norm import symmetric_norm
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize(("freedom", "value"), [(1, 12.7062), (2, 4.3027), (5, 2.5706), (10, 2.2281), (30, 2.0423)])
-def test_quantiles_of_students_t(freedom: int, value: float) -> None:
-    assert t_quantile(freedom) == pytest.approx(value, abs=1e-4)
 
 
 @pytest.mark.quick

@@ -2,21 +2,7 @@
 
 from math import sqrt
 
-_Z = 1.959964
-
-
-def t_quantile(freedom: float) -> float:
-    """Two-sided 95 % quantile of Student's t, by the Cornish-Fisher expansion in 1/freedom.
-
-    Example:
-        >>> round(t_quantile(8), 2)
-        2.31
-    """
-    z = _Z
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / freedom + second / freedom**2 + third / freedom**3
+from widealign.student import t_quantile
 
 
 def half_interval(spread: float | None, seeds: int) -> float | None:

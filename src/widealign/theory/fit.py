@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import NormalDist, fmean
+from statistics import fmean
 from typing import Any
+
+from widealign.student import t_quantile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,32 +54,3 @@ def fit_slope(widths: Sequence[float], *series: Sequence[Sequence[float]]) -> Fi
     residual = sum((y - slope * x) ** 2 for x, y in zip(xs, ys, strict=True))
     half = t_quantile(freedom) * math.sqrt(residual / freedom / square)
     return Fit(slope=slope, interval=(slope - half, slope + half), points=len(xs))
-
-
-def t_quantile(freedom: int, share: float = 0.95) -> float:
-    """Two-sided quantile of Student's t: bisection on the distribution function.
-
-    Example:
-        >>> round(t_quantile(10), 4), round(t_quantile(1), 3)
-        (2.2281, 12.706)
-    """
-    low, high = 0.0, 2.0 * NormalDist().inv_cdf(0.5 + share / 2)
-    while _central(high, freedom) < share:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _central(middle, freedom) < share else (low, middle)
-    return (low + high) / 2
-
-
-def _central(t: float, freedom: int) -> float:
-    """P(|T| < t), by the finite sums for whole degrees of freedom."""
-    angle = math.atan(t / math.sqrt(freedom))
-    cosine, term, total = math.cos(angle), 1.0, 0.0
-    for k in range(1, freedom // 2 + 1) if freedom % 2 == 0 else range(1, (freedom - 1) // 2 + 1):
-        total += term
-        step = (2 * k - 1) / (2 * k) if freedom % 2 == 0 else 2 * k / (2 * k + 1)
-        term *= step * cosine**2
-    if freedom % 2 == 0:
-        return math.sin(angle) * total
-    return 2 / math.pi * (angle + math.sin(angle) * cosine * total)
