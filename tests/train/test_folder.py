@@ -54,6 +54,22 @@ def test_json_of_another_kind_is_damage(copied, name, content):
         run(CONFIG, copied, Options(resume=True))
 
 
+@pytest.mark.parametrize("line", [b"garbage\n", b"[]\n", b"3\n", b"\x00\xff\n", b"{}\n", b'{"kind": "epoch"}\n'])
+def test_a_damaged_line_of_the_metrics_is_named(copied, line):
+    (copied / "result.json").unlink()
+    written = (copied / "metrics.jsonl").read_bytes()
+    rest = written[written.index(b"\n") + 1 :]
+    (copied / "metrics.jsonl").write_bytes(line.rjust(len(written) - len(rest)) + rest)
+    with pytest.raises(UsageError, match=r"metrics\.jsonl.* is damaged.*: restore it"):
+        run(CONFIG, copied, Options(resume=True))
+
+
+def test_a_result_without_last_figures_is_damage(copied):
+    (copied / "result.json").write_text(json.dumps(json.loads((copied / "result.json").read_text()) | {"last": {}}))
+    with pytest.raises(UsageError, match=r"result\.json is damaged, it has no last train_loss"):
+        run(CONFIG, copied, Options(resume=True))
+
+
 def test_a_run_that_has_not_begun_needs_no_resume(copied):
     (copied / "result.json").unlink()
     shutil.rmtree(copied / "checkpoints")

@@ -12,7 +12,7 @@ from widealign.errors import UsageError
 from widealign.locks import close_when_forked
 
 TEMPORARY = ".tmp"
-_REPAIR = "restore it, or give another folder by --out"
+REPAIR = "restore it, or give another folder by --out"
 
 
 def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
@@ -62,9 +62,9 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise UsageError(f"{path} is damaged ({error}): {_REPAIR}") from error
+        raise UsageError(f"{path} is damaged ({error}): {REPAIR}") from error
     if not isinstance(content, dict):
-        raise UsageError(f"{path} is damaged (it holds no object): {_REPAIR}")
+        raise UsageError(f"{path} is damaged (it holds no object): {REPAIR}")
     return content
 
 

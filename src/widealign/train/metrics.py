@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from widealign.errors import UsageError
-from widealign.train.files import naming
+from widealign.train.files import REPAIR, naming
 
 
 class Metrics:
@@ -55,17 +55,38 @@ class Metrics:
 
 
 def read(path: Path, kind: str) -> Iterator[dict[str, Any]]:
-    """The records of one kind. A last line that is still being written is passed over."""
+    """The records of one kind. A last line that is still being written is passed over.
+
+    Raises:
+        UsageError: another line holds no record.
+    """
     with path.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n") and (record := json.loads(line))["kind"] == kind:
+        for number, line in enumerate(file, start=1):
+            if line.endswith(b"\n") and (record := _record(line, f"{path}, line {number},"))["kind"] == kind:
                 yield record
 
 
 def epochs(path: Path) -> list[dict[str, Any]]:
-    """The figures of every epoch, with those of the test set that were computed at the end."""
+    """The figures of every epoch, with those of the test set that were computed at the end.
+
+    Raises:
+        UsageError: an epoch lacks a figure that others have.
+    """
     late = {record["epoch"]: record for record in read(path, "test")}
-    return [record | late.get(record["epoch"], {}) | {"kind": "epoch"} for record in read(path, "epoch")]
+    found = list(read(path, "epoch"))
+    if any(record.keys() != found[-1].keys() or type(record["epoch"]) is not int for record in found):
+        raise UsageError(f"{path} is damaged, its epochs have different figures: {REPAIR}")
+    return [record | late.get(record["epoch"], {}) | {"kind": "epoch"} for record in found]
+
+
+def _record(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict) or "kind" not in record:
+        raise UsageError(f"{where} is damaged: {REPAIR}")
+    return record
 
 
 def _line(record: Mapping[str, Any]) -> bytes:

@@ -73,7 +73,8 @@ def require_result(content: Any, folder: Path) -> dict[str, Any]:
         UsageError: something is missing.
     """
     needed = {"status": str, "best": dict, "last": dict, "epochs": int, "steps": int}
-    if missing := [name for name, kind in needed.items() if not isinstance(content.get(name), kind)]:
+    missing = [name for name, kind in needed.items() if not isinstance(content.get(name), kind)]
+    if missing := missing or [f"last {name}" for name in content["best"] if name not in content["last"]]:
         raise UsageError(
             f"{folder / 'result.json'} is damaged, it has no {', '.join(missing)}: delete it and give --resume, or "
             "another folder by --out"
