@@ -13,7 +13,7 @@ pytestmark = pytest.mark.quick
 ALL = experiments().values()
 WANTED = (
     [f"table-{i}" for i in range(1, 11)] + [f"figure-{i}" for i in range(1, 10)]
-    + ["theory-1", "theory-2", "theory-3", "sound-9", "refresh-1", "speed-1"]
+    + ["theory-1", "theory-2", "theory-3", "sound-9", "epochs-9", "refresh-1", "speed-1"]
 )  # fmt: skip
 TABLES = {
     "table-1": ("table_1_align_prop_cifar10", 21),

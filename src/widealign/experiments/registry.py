@@ -10,7 +10,7 @@ from widealign.errors import UsageError
 from widealign.experiments import catalog
 from widealign.experiments.spec import Experiment
 
-_ORDER = ("table", "figure", "theory", "sound", "refresh", "speed")
+_ORDER = ("table", "figure", "theory", "sound", "epochs", "refresh", "speed")
 
 
 @cache

@@ -49,7 +49,8 @@ def reproduce(
     A run that two tables share is done once. Stop it with Ctrl-C, or kill it: the same command goes on where it was.
 
     Args:
-        ids: table-1 … table-10, figure-1 … figure-9, theory-1, theory-2, theory-3, sound-9, refresh-1, speed-1, or all.
+        ids: table-1 … table-10, figure-1 … figure-9, theory-1, theory-2, theory-3, sound-9, epochs-9, refresh-1,
+            speed-1, or all.
         scale: smoke takes seconds, desk an hour or two on two cores, paper is everything.
         only: KEY=VALUE,… such as width=8,rule=align-ada: leave the other runs out.
         seeds: Number of seeds for each cell; the experiment's own if not given.
