@@ -82,12 +82,31 @@ def test_a_change_within_the_tolerance_decides_nothing():
     for check in (rises("a"), falls("a"), gap_narrows("a", to="b"), leads("b", "a")):
         assert check(close).outcome == "not enough runs"
         assert "noise" in check(close).because
+    assert beats("b", "a")(close).outcome == "holds"  # by 2.25 on average over two columns, each known to 2
+
+
+def test_a_gap_is_as_uncertain_as_both_of_its_ends():
+    ends = {("a", "8"): 1.0, ("a", "64"): 4.5, ("b", "8"): 5.0, ("b", "64"): 5.0}
+    for tolerance, outcome in ((2.0, "holds"), (2.4, "holds"), (2.5, "not enough runs")):  # 3.5 against √2 of it
+        numbers = {key: Number(mean=mean, tolerance=tolerance) for key, mean in ends.items()}
+        assert gap_narrows("a", to="b")(Results(columns=("8", "64"), numbers=numbers)).outcome == outcome
+
+
+def test_seeds_give_an_interval_and_one_seed_a_tolerance():
+    assert leads("a", "b")(results(spread=0.1, a=[0, 5.5], b=[0, 5.0])).because.endswith("+0.5 ± 0.15")
+    numbers = {("a", "8"): Number(mean=9, tolerance=2.0), ("b", "8"): Number(mean=4, tolerance=2.0)}
+    assert beats("a", "b")(Results(columns=("8",), numbers=numbers)).because.endswith("one seed, tolerance 2")
+
+
+def test_a_multiple_scales_the_spread():
+    numbers = {("a", "8"): Number(mean=1.4, spread=0.01, seeds=5), ("b", "8"): Number(mean=1, spread=0.1, seeds=5)}
+    assert below("a", "b", 1.5)(Results(columns=("8",), numbers=numbers)).outcome == "not enough runs"
 
 
 def test_a_verdict_names_the_place_and_three_digits():
     numbers = {("a", "8"): Number(mean=36.0), ("a", "64"): Number(mean=40.0)}
     wide = Results(axis="width", columns=("8", "64"), numbers=numbers)
-    assert rises("a")(wide).because == "36.0 at width 8, 40.0 at width 64"
+    assert rises("a")(wide).because == "36.0 at width 8, 40.0 at width 64; one seed"
 
 
 def test_agreement_is_a_share_of_cells():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from widealign.experiments.intervals import difference_interval
+from widealign.experiments.noise import Noise
 from widealign.experiments.verdicts import Check, Claim, Number, Outcome, Results, Verdict
 
 __all__ = [
@@ -34,7 +34,7 @@ def leads(row: str, *others: str) -> Check:
         if not columns or columns[-1] == results.columns[0] != results.columns[-1]:
             return _missing((row, *others), "in a wide column")
         rival = max(others, key=lambda other: results.numbers[other, columns[-1]].mean)
-        return _compare(results, row, rival, columns[-1])
+        return _compare(results, row, rival, columns[-1:])
 
     return check
 
@@ -52,14 +52,7 @@ def below(row: str, other: str, factor: float = 1.0) -> Check:
 def _against(row: str, other: str, sign: int, factor: float = 1.0) -> Check:
     def check(results: Results) -> Verdict:
         columns = results.shared((row, other))
-        if not columns:
-            return _missing((row, other))
-        if len(columns) == 1 and factor == 1:
-            return _compare(results, row, other, columns[0], sign)
-        ours, theirs = (fmean(results.numbers[r, c].mean for c in columns) for r in (row, other))
-        where = f"mean over {results.axis or 'columns'} {', '.join(columns)}"
-        because = f"{_short(row)} {_number(ours)}, {_short(other)} {_number(theirs)}, {where}"
-        return _verdict(sign * (ours - factor * theirs) > 0, because)
+        return _compare(results, row, other, columns, sign, factor) if columns else _missing((row, other))
 
     return check
 
@@ -71,12 +64,11 @@ def gap_narrows(row: str, to: str) -> Check:
         columns = results.shared((row, to))
         if len(columns) < 2:
             return _missing((row, to), "in two columns")
-        first, last = (
-            abs(results.numbers[to, c].mean - results.numbers[row, c].mean) for c in (columns[0], columns[-1])
-        )
+        ends = [(results.numbers[to, c], results.numbers[row, c]) for c in (columns[0], columns[-1])]
+        first, last = (abs(a.mean - b.mean) for a, b in ends)
         where, to_where = results.at(columns[0]), results.at(columns[-1])
         because = f"the gap is {_number(first)} {where} and {_number(last)} {to_where}"
-        return _trusted(first - last, results.numbers[row, columns[-1]].tolerance, because)
+        return _decide(first - last, Noise.of_sum(ends), because)
 
     return check
 
@@ -91,7 +83,7 @@ def each_above(others: Mapping[str, str]) -> Check:
         row, other = min(others.items(), key=lambda pair: _lead(results, *pair, columns[-1]))
         a, b = results.numbers[row, columns[-1]], results.numbers[other, columns[-1]]
         because = f"the closest are {_short(row)} with {_number(a.mean)} and {_short(other)} with {_number(b.mean)}"
-        return _trusted(a.mean - b.mean, a.tolerance, because.replace(" -", " −"))
+        return _decide(a.mean - b.mean, Noise.of_sum([(a, b)]), because)
 
     return check
 
@@ -113,7 +105,7 @@ def best_rises(name: str) -> Check:
         (first, low), *_, (last, high) = best.items()
         groups = [row.partition(" | ")[0] for row in (first, last)]
         because = f"at its best {_number(low.mean)} in {groups[0]}, {_number(high.mean)} in {groups[1]}"
-        return _trusted(high.mean - low.mean, high.tolerance, because)
+        return _decide(high.mean - low.mean, Noise.of_sum([(high, low)]), because)
 
     return check
 
@@ -133,9 +125,10 @@ def _trend(rows: Sequence[str], sign: int) -> Check:
         columns = results.shared(rows)
         if len(columns) < 2:
             return _missing(rows, "in two columns")
-        first, last = (fmean(results.numbers[row, c].mean for row in rows) for c in (columns[0], columns[-1]))
+        pairs = [(results.numbers[row, columns[-1]], results.numbers[row, columns[0]]) for row in rows]
+        last, first = (fmean(side) for side in zip(*((a.mean, b.mean) for a, b in pairs), strict=True))
         because = f"{_number(first)} {results.at(columns[0])}, {_number(last)} {results.at(columns[-1])}"
-        return _trusted(sign * (last - first), results.numbers[rows[0], columns[-1]].tolerance, because)
+        return _decide(sign * (last - first), Noise.of_mean(pairs), because)
 
     return check
 
@@ -173,22 +166,23 @@ def slope_near(key: str, predicted: float, margin: float, bound: bool = False) -
     return check
 
 
-def _compare(results: Results, row: str, other: str, column: str, sign: int = 1) -> Verdict:
-    """Two cells of one column. A difference within its 95 % interval, or the tolerance of one seed, decides nothing."""
-    a, b = results.numbers[row, column], results.numbers[other, column]
-    because = f"{_short(row)} {_number(a.mean)}, {_short(other)} {_number(b.mean)} {results.at(column)}"
-    noise = difference_interval((a.spread, a.seeds), (b.spread, b.seeds))
-    if noise is None:
-        noise, because = max(a.tolerance, b.tolerance), f"{because}, one seed"
-    because = f"{because}; difference {a.mean - b.mean:+.2g} ± {noise:.2g}".replace(" -", " −")
-    if abs(a.mean - b.mean) < noise:
-        return Verdict(outcome="not enough runs", because=f"{because}, within the noise")
-    return _verdict(sign * (a.mean - b.mean) > 0, because)
+def _compare(
+    results: Results, row: str, other: str, columns: Sequence[str], sign: int = 1, factor: float = 1.0
+) -> Verdict:
+    """Two rows, averaged over columns; the second one `factor` times."""
+    pairs = [(results.numbers[row, c], results.numbers[other, c].times(factor)) for c in columns]
+    ours, theirs = fmean(a.mean for a, _ in pairs), fmean(results.numbers[other, c].mean for c in columns)
+    where = (
+        results.at(columns[0]) if len(columns) == 1 else f"mean over {results.axis or 'columns'} {', '.join(columns)}"
+    )
+    because = f"{_short(row)} {_number(ours)}, {_short(other)} {_number(theirs)}, {where}"
+    return _decide(sign * (ours - factor * theirs), Noise.of_mean(pairs), because)
 
 
-def _trusted(gain: float, tolerance: float, because: str) -> Verdict:
-    """A change that is no larger than the tolerance of one cell decides nothing."""
-    if abs(gain) <= tolerance:
+def _decide(gain: float, noise: Noise, because: str) -> Verdict:
+    """A gain that is no larger than the noise decides nothing."""
+    because = f"{because}; {noise.about(gain)}"
+    if abs(gain) <= noise.half:
         return Verdict(outcome="not enough runs", because=f"{because}, within the noise")
     return _verdict(gain > 0, because)
 

@@ -1,7 +1,7 @@
 """What a claim is, what it sees of a grid's results, and what it says."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Outcome = Literal["holds", "does not hold", "not enough runs"]
@@ -23,6 +23,11 @@ class Number:
     spread: float | None = None
     seeds: int = 1
     tolerance: float = 0.0
+
+    def times(self, factor: float) -> "Number":
+        """The multiple of a number, with its spread and tolerance."""
+        spread = None if self.spread is None else factor * self.spread
+        return replace(self, mean=factor * self.mean, spread=spread, tolerance=factor * self.tolerance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +54,7 @@ class Results:
 
     def at(self, column: str) -> str:
         """In words, such as `at width 8`."""
-        return f"at {self.axis} {column}" if self.axis else f"at {column}"
+        return f"at {self.axis} {column}" if self.axis else column
 
 
 Check = Callable[[Results], Verdict]

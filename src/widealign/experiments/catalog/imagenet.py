@@ -9,14 +9,15 @@ CURVES = Grid(
     name="figure-5",
     title="ImageNet",
     rows=rules("align-ada", "align-zero", "dfa", "fa", "last-layer", "normal"),
-    columns=(Line(label="512", sets={"figure": "train_loss"}),),
+    columns=(Line(label="best of all epochs", sets={"figure": "train_loss"}),),
+    axis="",
     holds={"task": "imagenet", "width": 512, "epochs": 12, "log_steps": True, "threads": 1},
     lrs=(5.0,),
     measure=LOSS,
-    tolerance=lambda at: 0.0,
+    tolerance=lambda at: 0.002,
     note=(
-        "Twelve passes of 12 811 steps reach the paper's 150 000. Smaller scales take 200 images at even distances, so "
-        "that any image folder with a few classes will do."
+        "Twelve passes of 12 811 steps reach the paper's 150 000. Smaller scales take 200 images, at even distances, "
+        "of whatever image folder they are given: it shows that everything runs, and says nothing of ImageNet."
     ),
     budgets={
         "smoke": Budget(caps={"epochs": 4, "width": 8, "data_limit": 200}),
