@@ -35,3 +35,17 @@ def test_pictures_and_claims_are_there(tmp_path, make_contents):
     assert pictures
     assert all((tmp_path / picture).exists() for picture in pictures)
     assert "**Holds**: measured exponent −1.02" in text
+
+
+def test_every_scale_says_what_was_done(tmp_path, make_contents):
+    path = tmp_path / "results.md"
+    write_markdown(make_contents(*WANTED), path)
+    text = path.read_text()
+    assert "**desk scale** (50 epochs, 150 images, width 32, learning rate 5, seeds 100–104), 25 of 25 runs" in text
+    assert "**paper scale** (150 epochs, all images, widths 8 to 512, learning rates 1, 2, 5, seed 99)" in text
+
+
+def test_notes_of_what_is_only_drawn_stand_below_the_picture(tmp_path, make_contents):
+    path = tmp_path / "results.md"
+    write_markdown(make_contents(("figure-5", "smoke")), path)
+    assert "says nothing of ImageNet" in path.read_text().partition("![Training loss on ImageNet]")[2]

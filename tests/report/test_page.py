@@ -35,7 +35,7 @@ def test_it_says_where_the_numbers_come_from(page):
 
 def test_it_says_what_each_scale_spends_and_how_far_seeds_lie_apart(page):
     html = re.sub(r"\s+", " ", page.read_text())
-    assert re.search(r"runs finished · \d+ epochs, \d+ images, width 32, seeds 100–104", html)
+    assert re.search(r"runs finished · \d+ epochs, \d+ images, width 32, learning rate 5, seeds 100–104", html)
     assert "Mean ± standard deviation over 5 seeds" in html
     figure = html[html.index('id="figure-6"') : html.index('id="theory-1"')]
     assert "The first n training images" in figure

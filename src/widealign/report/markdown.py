@@ -15,7 +15,8 @@ _MARK = {"agrees": " ✓", "near": " ≈", "differs": " ✗", "": ""}
 _HEAD = """# Results
 
 Every table and figure of *How to Train Your Wide Neural Network Without Backprop* that has results in this store. This
-page is written by `widealign report`; nothing in it was typed by hand.
+page is written by `widealign report`; nothing in it was typed by hand. The sentence below a title says what the paper
+did, the line that begins with a scale what was done here.
 
 A cell is ours, ± its spread over seeds, and in brackets the number that the paper prints. ✓ is within twice the spread
 over seeds (or, with one seed, within the table's tolerance), ≈ within twice that, ✗ beyond. No mark: ours had fewer
@@ -41,7 +42,8 @@ def _section(section: Section) -> Iterator[str]:
 
 def _block(section: Section, block: Shown) -> Iterator[str]:
     if block.planned:
-        yield from ("", f"**{block.scale} scale**, {block.finished} of {block.planned} runs finished")
+        spent = f" ({block.spent})" if block.spent else ""
+        yield from ("", f"**{block.scale} scale**{spent}, {block.finished} of {block.planned} runs finished")
     for table in block.tables:
         yield from ("", f"*{table.title}: {table.unit}*", "", *_table(table))
         yield from ("", " ".join(table.notes)) if table.notes else ()
@@ -50,6 +52,7 @@ def _block(section: Section, block: Shown) -> Iterator[str]:
     pictures = [path for label, path in block.files if label == "PNG"]
     for path in pictures:
         yield from ("", f"![{section.experiment.title}]({path})")
+    yield from ("", " ".join(block.notes)) if block.notes else ()
     if block.verdicts:
         yield ""
     for claim, verdict in block.verdicts:

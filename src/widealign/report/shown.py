@@ -30,7 +30,7 @@ class Shown:
     """What the template sees of a block.
 
     Attributes:
-        spent: Epochs, images, widths and seeds of this scale.
+        spent: Epochs, images, widths, learning rates and seeds of this scale.
         notes: What is to be known of the panels: the notes of their grids, seeds and spread.
         picture: The figure as SVG, base64, for print and for pages without scripts; empty if there is no figure.
         files: Label and path, relative to the page, of each file beside it.

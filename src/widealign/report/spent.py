@@ -7,12 +7,12 @@ from widealign.experiments import Job
 
 
 def spent(jobs: Iterable[Job]) -> str:
-    """Epochs, images, widths and seeds of the planned runs; empty for measurements that are not training runs.
+    """What the planned runs are, from their epochs to their seeds; empty for measurements that are not training runs.
 
     Example:
         >>> settings = {"task": "cifar10", "rule": "fa", "lr": 1.0, "epochs": 10, "data_limit": 1500}
         >>> spent(RunConfig(width=width, **settings) for width in (8, 16, 64))
-        '10 epochs, 1500 images, widths 8 to 64, seed 99'
+        '10 epochs, 1500 images, widths 8 to 64, learning rate 1, seed 99'
     """
     configs = [job for job in jobs if isinstance(job, RunConfig)]
     if not configs:
@@ -21,6 +21,7 @@ def spent(jobs: Iterable[Job]) -> str:
     words = [_span({config.epochs for config in configs}, "epoch")]
     words += [_images(limits)] if limits else []
     words += [_named("width", {config.width for config in configs})]
+    words += [_rates({config.lr for config in configs})]
     words += [f"seed{'s' * (len({c.seed for c in configs}) > 1)} {numbers({c.seed for c in configs})}"]
     return ", ".join(words)
 
@@ -40,6 +41,10 @@ def _images(limits: Collection[int | None]) -> str:
 def _named(noun: str, values: Collection[int]) -> str:
     low, high = min(values), max(values)
     return f"{noun} {low}" if low == high else f"{noun}s {low} to {high}"
+
+
+def _rates(values: Collection[float]) -> str:
+    return f"learning rate{'s' * (len(values) > 1)} {', '.join(f'{value:g}' for value in sorted(values))}"
 
 
 def numbers(values: Collection[int]) -> str:
