@@ -1,4 +1,4 @@
-"""A rule of your own in a few lines: feedback that is the initial weight at a quarter of its precision.
+"""A rule of your own in a few lines: feedback that is the initial weight in nine levels.
 
 The rule is in the registry as soon as the class exists: `widealign.rules.make("coarse", model)`.
 """
@@ -11,12 +11,17 @@ from widealign.rules import AlignProp, Axes
 
 
 class Coarse(AlignProp, id="coarse"):
-    """B = round(4 W(0)) / 4: backward weights with few levels, as hardware has them."""
+    """B is W(0) in nine levels, from -max |W(0)| to max |W(0)|: backward weights as coarse as some hardware has them."""
 
-    axes = Axes(feedback="initial, rounded", gate="live", normaliser="live", activity="live")
+    axes = Axes(feedback="initial, in nine levels", gate="live", normaliser="live", activity="live")
 
     def substitutes(self):
-        return {name: (4 * weight).round() / 4 for name, weight in super().substitutes().items()}
+        return {name: nine_levels(weight) for name, weight in super().substitutes().items()}
+
+
+def nine_levels(weight):
+    step = weight.abs().max().clamp(min=1e-30) / 4
+    return (weight / step).round() * step
 
 
 def main():
