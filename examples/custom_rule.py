@@ -11,7 +11,7 @@ from widealign.rules import AlignProp, Axes
 
 
 class Coarse(AlignProp, id="coarse"):
-    """B is W(0) in nine levels, from -max |W(0)| to max |W(0)|: backward weights as coarse as some hardware has them."""
+    """B is W(0) in nine levels, from -max |W(0)| to max |W(0)|: weights as coarse as hardware may have."""
 
     axes = Axes(feedback="initial, in nine levels", gate="live", normaliser="live", activity="live")
 
