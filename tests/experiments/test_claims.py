@@ -116,6 +116,7 @@ def test_agreement_is_a_share_of_cells():
     assert verdict.outcome == "does not hold"
     assert "2 of 3" in verdict.because
     assert "c at 8" in verdict.because
+    assert "2 of 3 cells agree, 1 to the last" in agrees()(Results(differences=cells, exact=1)).because
     assert agrees()(Results()).outcome == "not enough runs"
 
 

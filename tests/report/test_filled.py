@@ -2,7 +2,7 @@
 
 import pytest
 
-from widealign.experiments import cells, find
+from widealign.experiments import Value, cells, find, value
 from widealign.report.filled import FilledCell, blocks
 from widealign.report.tables import as_csv, table
 
@@ -111,8 +111,16 @@ def test_the_csv_has_every_cell_in_full(make_contents):
 
 def test_a_cell_without_paper_has_no_difference(make_contents):
     [cell, *_] = cells(find("sound-9").tables[0], "paper")
-    from widealign.experiments import value
 
     found = FilledCell(cell=cell, value=value(cell, make_contents(("sound-9", "paper"))))
     assert found.difference is None
     assert found.agreement == ""
+
+
+@pytest.mark.parametrize(
+    ("ours", "exact"), [(28.9, True), (28.86, True), (28.949, True), (28.84, False), (29.0, False)]
+)
+def test_exact_is_what_rounds_to_the_printed_digits(ours, exact):
+    [cell, *_] = cells(find("table-9").tables[0], "paper")
+    assert cell.paper[0] == 28.9
+    assert FilledCell(cell=cell, value=Value(mean=ours)).exact is exact

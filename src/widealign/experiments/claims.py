@@ -142,9 +142,9 @@ def agrees(share: float = 0.8) -> Check:
             return Verdict(outcome="not enough runs", because="no finished cell has the paper's own settings")
         close = sum(abs(difference) <= tolerance for _, difference, tolerance in cells)
         name, worst, _ = max(cells, key=lambda cell: abs(cell[1]) / cell[2])
-        because = f"{close} of {len(cells)} cells agree; the farthest, {name}, is off by {worst:+.3g}".replace(
-            " -", " −"
-        )
+        digit = f", {results.exact} to the last printed digit" if results.exact else ""
+        because = f"{close} of {len(cells)} cells agree{digit}; the farthest, {name}, is off by {worst:+.3g}"
+        because = because.replace(" -", " −")
         return _verdict(close >= share * len(cells), because)
 
     return check

@@ -39,6 +39,7 @@ class Results:
         columns: Labels of the columns that the scale has, from the narrowest to the widest.
         numbers: Complete cells by row key and column label.
         differences: Name, difference from the printed number, and what counts as agreement, of each comparable cell.
+        exact: How many of those cells round to the printed number.
         study: Result of the experiment's study, where it has one.
     """
 
@@ -46,6 +47,7 @@ class Results:
     columns: tuple[str, ...] = ()
     numbers: Mapping[tuple[str, str], Number] = field(default_factory=dict)
     differences: tuple[tuple[str, float, float], ...] = ()
+    exact: int = 0
     study: Mapping[str, Any] | None = None
 
     def shared(self, rows: Sequence[str]) -> list[str]:

@@ -40,6 +40,14 @@ class FilledCell:
         return self.value.mean - self.cell.paper[0]
 
     @property
+    def exact(self) -> bool:
+        """Whether ours rounds to what the paper prints."""
+        if self.value.mean is None or self.cell.paper is None:
+            return False
+        ours, printed = (f"{number:.{self.cell.measure.decimals}f}" for number in (self.value.mean, self.cell.paper[0]))
+        return ours == printed
+
+    @property
     def tolerance(self) -> float:
         """What counts as agreement: twice the spread over seeds, or the grid's own measure of it if that is more."""
         spreads = [spread for spread in (self.value.spread, (self.cell.paper or (0, None))[1]) if spread is not None]
@@ -140,6 +148,7 @@ def _check(
 def _results(filled: FilledGrid | None, study: Mapping[str, Any] | None) -> Results:
     if filled is None:
         return Results(study=study)
+    compared = [f for f in filled.cells if f.agreement]
     return Results(
         axis=filled.grid.axis,
         columns=tuple(dict.fromkeys(f.cell.column.label for f in filled.cells)),
@@ -151,10 +160,9 @@ def _results(filled: FilledGrid | None, study: Mapping[str, Any] | None) -> Resu
             if f.value.complete and f.value.mean is not None
         },
         differences=tuple(
-            (_name(f.cell, filled.grid), f.difference, f.tolerance)
-            for f in filled.cells
-            if f.agreement and f.difference is not None
+            (_name(f.cell, filled.grid), f.difference, f.tolerance) for f in compared if f.difference is not None
         ),
+        exact=sum(f.exact for f in compared),
         study=study,
     )
 
