@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from widealign.errors import UsageError
 from widealign.report.command import report
+from widealign.report.origin import origin
 from widealign.report.page import write_page
 
 WANTED = (("table-6", "paper"), ("figure-6", "desk"), ("table-2", "desk"), ("theory-1", "desk"), ("speed-1", "desk"))
@@ -93,3 +95,11 @@ def test_making_a_page_needs_no_torch(tmp_path):
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+def test_equal_versions_are_named_once_in_whatever_order_they_were_kept(make_contents):
+    records = list(make_contents(("table-8", "smoke")).finished.values())[:2]
+    versions = {"torch": "2.13.0", "numpy": "2.4.6"}
+    kept = [versions, dict(reversed(versions.items()))]
+    records = [replace(r, origin={**r.origin, "versions": v}) for r, v in zip(records, kept, strict=True)]
+    assert dict(origin(records))["versions"] == "numpy 2.4.6 · torch 2.13.0"

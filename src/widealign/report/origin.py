@@ -43,4 +43,4 @@ def _hardware(record: Record) -> str:
 
 
 def _versions(record: Record) -> str:
-    return " · ".join(f"{name} {number}" for name, number in record.origin.get("versions", {}).items())
+    return " · ".join(f"{name} {number}" for name, number in sorted(record.origin.get("versions", {}).items()))

@@ -47,8 +47,8 @@ TABLE_2 = Experiment(
             rows=rules("align-ada", "align-zero", "dfa", "fa", "normal"),
             columns=(
                 Line(label="Accuracy", sets={"width": 256}),
-                Line(label="Accuracy, width 32", sets={"width": 32}),
-                Line(label="Accuracy, width 8", sets={"width": 8}),
+                Line(label="width 32", sets={"width": 32}),
+                Line(label="width 8", sets={"width": 8}),
             ),
             axis="",
             holds=CIFAR,
