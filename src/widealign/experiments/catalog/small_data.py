@@ -68,7 +68,7 @@ LONGER = replace(
     ),
     budgets={
         "smoke": Budget(caps={"epochs": 4}, keeps={"width": (8,), "data_limit": (45,)}, lrs=(1.0, 2.0)),
-        "desk": Budget(keeps={"width": (8, 16, 32), "data_limit": (45, 150)}),
+        "desk": SMALL.budgets["desk"],
         "paper": Budget(),
     },
 )
