@@ -50,6 +50,7 @@ TANH = _grid(
     2.0,
     DESK,
     paper="table_5_alignment_cifar10_tanh",
+    note="",
 )
 
 
