@@ -102,11 +102,13 @@ def _study(study: Study) -> dict:
     if study.kind == "speed":
         rows = []
         for network in ("cnn", "mlp"):
-            for rule, ratio in (("align-ada", 1.36), ("align-zero", 1.3), ("dfa", 0.84)):
-                rows.append(
-                    {"network": network, "width": 64, "rule": rule, "mode": "plain", "median_ms": 12.3 * ratio}
-                    | {"spread_ms": 0.21, "ratio": ratio, "floor": 4 / 3, "peak_mb": 211.0}
-                )
+            for rule, ratio in (("normal", 1.0), ("align-ada", 1.36), ("align-zero", 1.3), ("dfa", 0.84)):
+                for width, batch in ((64, 100), (128, 100), (64, 25)):
+                    rows.append(
+                        {"network": network, "width": width, "rule": rule, "mode": "plain", "batch_size": batch}
+                        | {"examples": 200, "median_ms": 12.3 * ratio, "spread_ms": 0.21, "ratio": ratio * 64 / width}
+                        | {"floor": 4 / 3, "peak_mb": 211.0, "peak_ratio": width / 64}
+                    )
         return {"rows": rows}
     widths = [64, 128, 256, 512, 1024]
     rates = {"theory-1": PROPOSITION_1, "theory-2": PROPOSITION_2, "theory-3": WIDE_LIMIT}[study.kind]

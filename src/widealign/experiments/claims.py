@@ -104,7 +104,7 @@ def best_rises(name: str) -> Check:
             return _missing((name,), "in two groups")
         (first, low), *_, (last, high) = best.items()
         groups = [row.partition(" | ")[0] for row in (first, last)]
-        because = f"at its best {_number(low.mean)} in {groups[0]}, {_number(high.mean)} in {groups[1]}"
+        because = f"at its best {_number(low.mean)} at {groups[0]}, {_number(high.mean)} at {groups[1]}"
         return _decide(high.mean - low.mean, Noise.of_sum([(high, low)]), because)
 
     return check

@@ -47,8 +47,8 @@ def _block(section: Section, block: Shown) -> Iterator[str]:
     for table in block.tables:
         yield from ("", f"*{table.title}: {table.unit}*", "", *_table(table))
         yield from ("", " ".join(table.notes)) if table.notes else ()
-    if block.speed:
-        yield from ("", *_speed(block.speed))
+    for speed in block.speed:
+        yield from ("", f"*{speed.network}: time of a step, in multiples of backprop's*", "", *_speed(speed))
     pictures = [path for label, path in block.files if label == "PNG"]
     for path in pictures:
         yield from ("", f"![{section.experiment.title}]({path})")
@@ -77,10 +77,9 @@ def _cell(cell: TableCell | None) -> str:
 
 
 def _speed(speed: SpeedTable) -> Iterator[str]:
-    yield from _heads(["network", *speed.heads])
-    for network, rows in speed.groups:
-        for row in rows:
-            yield _row([network, *row])
+    yield from _heads(speed.heads)
+    for row in speed.rows:
+        yield _row(row)
 
 
 def _heads(texts: Sequence[str]) -> Iterator[str]:

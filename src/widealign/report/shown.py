@@ -40,7 +40,7 @@ class Shown:
     finished: int
     planned: int
     tables: tuple[tables.Table, ...]
-    speed: speed.SpeedTable | None
+    speed: tuple[speed.SpeedTable, ...]
     panels: tuple[Panel, ...]
     picture: str
     files: tuple[tuple[str, str], ...]
@@ -70,7 +70,7 @@ def shown(block: Block, beside: Path) -> Shown:
         finished=len(block.finished),
         planned=block.planned,
         tables=tuple(tables.table(filled) for filled in grids),
-        speed=speed.speed_table(rows) if rows else None,
+        speed=speed.speed_tables(rows),
         panels=tuple(_panel(panel) for panel in panels),
         picture=base64.b64encode(printed.svg(figure)).decode() if figure is not None else "",
         files=tuple((label, f"{beside.name}/{name}") for label, name in files),

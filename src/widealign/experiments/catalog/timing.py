@@ -51,6 +51,10 @@ FIGURE_7 = Experiment(
 SPEED_1 = Experiment(
     id="speed-1",
     title="Time of a step against backprop",
-    about="Every rule on four networks, timed in turn with backprop in one process; the floor is the least possible.",
+    about=(
+        "Every rule on four networks, timed in turn with backprop in one process. The floor is what the passes of a "
+        "rule's equation allow. Where two numbers stand, the first is of the narrowest network and the second of the "
+        "widest. The CSV has all rows, also those of other batches and numbers of examples."
+    ),
     studies={scale: (Study(kind="speed", options={"quick": scale == "smoke"}),) for scale in SCALES},
 )
