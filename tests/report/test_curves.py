@@ -47,6 +47,9 @@ def test_traces_over_epochs_with_their_baseline(make_contents):
 
 def test_times_as_multiples_of_backprops_beside_those_of_the_authors_scripts(make_contents):
     seconds, multiples = panels(make_contents, "figure-7", "desk")
+    assert multiples.rings == "the authors' scripts"  # the paper prints no such numbers
+    assert multiples.has_rings
+    assert not seconds.has_rings
     normal, ada = seconds.curves[:2]
     assert [curve.name for curve in multiples.curves] == ["Align-ada", "Align-zero"]
     for one, of, point in zip(normal.points, ada.points, multiples.curves[0].points, strict=True):

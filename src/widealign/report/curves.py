@@ -46,6 +46,7 @@ class Axes:
     Attributes:
         dashes: What each dash means, if there are several.
         ticks: The places that get a label, or None for the drawer's choice.
+        rings: Whose numbers the open circles are.
     """
 
     title: str
@@ -56,6 +57,12 @@ class Axes:
     log_x: bool = False
     log_y: bool = False
     ticks: tuple[float | str, ...] | None = None
+    rings: str = "the paper"
+
+    @property
+    def has_rings(self) -> bool:
+        """Whether any curve has numbers of others beside it."""
+        return any(curve.paper for curve in self.curves)
 
     @property
     def y_ticks(self) -> tuple[float, ...] | None:
@@ -89,6 +96,7 @@ def _axes(panel: Panel, filled: FilledGrid) -> Axes:
         log_x=panel.log_x and not words,
         log_y=panel.log_y,
         ticks=None if traced else tuple(dict.fromkeys(_x(panel, f, words) for f in chosen)),
+        rings="the authors' scripts" if panel.paper else "the paper",
     )
 
 

@@ -8,7 +8,7 @@ from widealign.report.curves import Axes, Curve, Point
 
 def figure(axes: Axes) -> dict[str, Any]:
     """Traces and layout of one panel. Colours come in pairs in each trace's `meta`; the page picks by its own."""
-    traces = [trace for curve in axes.curves for trace in _traces(curve)]
+    traces = [trace for curve in axes.curves for trace in _traces(curve, axes.rings)]
     layout = {
         "xaxis": _axis(axes.x_title, axes.log_x, axes.ticks),
         "yaxis": _axis(axes.y_title, axes.log_y, axes.y_ticks),
@@ -43,7 +43,7 @@ def _numbers(ticks: Sequence[float | str]) -> list[float]:
     return [float(tick) for tick in ticks]
 
 
-def _traces(curve: Curve) -> list[dict[str, Any]]:
+def _traces(curve: Curve, rings: str) -> list[dict[str, Any]]:
     few = len(curve.points) <= 30
     ours = {
         **_common(curve, curve.points),
@@ -63,7 +63,7 @@ def _traces(curve: Curve) -> list[dict[str, Any]]:
         "mode": "markers",
         "showlegend": False,
         "marker": {"size": 9, "symbol": "circle-open", "line": {"width": 1.2}},
-        "hovertemplate": f"{curve.name}, the paper<br>%{{x}}: %{{y:.4g}}<extra></extra>",
+        "hovertemplate": f"{curve.name}, {rings}<br>%{{x}}: %{{y:.4g}}<extra></extra>",
     }
     return [ours, paper]
 

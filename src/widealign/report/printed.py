@@ -89,9 +89,8 @@ def _key(panels: Sequence[Axes]) -> dict[str, Line2D]:
     """What dashes and open circles mean."""
     grey = "#77797f"
     key = {text: Line2D([], [], color=grey, linestyle=_DASHES[dash]) for panel in panels for text, dash in panel.dashes}
-    if any(curve.paper for panel in panels for curve in panel.curves):
-        key["the paper"] = Line2D([], [], color=grey, linestyle="none", marker="o", fillstyle="none")
-    return key
+    ring = Line2D([], [], color=grey, linestyle="none", marker="o", fillstyle="none")
+    return key | {panel.rings: ring for panel in panels if panel.has_rings}
 
 
 def settled(figure: Figure) -> Figure:

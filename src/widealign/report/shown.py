@@ -22,7 +22,7 @@ class Panel:
     title: str
     data: str
     dashes: tuple[tuple[str, str], ...]
-    has_paper: bool
+    rings: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +113,8 @@ def _speed_rows(block: Block) -> list[dict[str, object]]:
 
 
 def _panel(panel: Axes) -> Panel:
-    has_paper = any(curve.paper for curve in panel.curves)
-    return Panel(title=panel.title, data=_json(panel), dashes=panel.dashes, has_paper=has_paper)
+    rings = panel.rings if panel.has_rings else ""
+    return Panel(title=panel.title, data=_json(panel), dashes=panel.dashes, rings=rings)
 
 
 def _json(panel: Axes) -> str:
