@@ -58,9 +58,15 @@ class FilledCell:
         """In words; empty unless the cell is complete and has the paper's own settings."""
         if self.difference is None or not self.value.complete or not self.cell.comparable:
             return ""
-        if abs(self.difference) <= self.tolerance:
+        beyond_rounding = abs(self.difference) - self.half_digit
+        if beyond_rounding <= self.tolerance:
             return "agrees"
-        return "near" if abs(self.difference) <= 2 * self.tolerance else "differs"
+        return "near" if beyond_rounding <= 2 * self.tolerance else "differs"
+
+    @property
+    def half_digit(self) -> float:
+        """How far a printed number may be from what was rounded to it."""
+        return 0.5 * 10**-self.cell.measure.decimals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +166,9 @@ def _results(filled: FilledGrid | None, study: Mapping[str, Any] | None) -> Resu
             if f.value.complete and f.value.mean is not None
         },
         differences=tuple(
-            (_name(f.cell, filled.grid), f.difference, f.tolerance) for f in compared if f.difference is not None
+            (_name(f.cell, filled.grid), f.difference, f.tolerance + f.half_digit)
+            for f in compared
+            if f.difference is not None
         ),
         exact=sum(f.exact for f in compared),
         study=study,
