@@ -137,3 +137,8 @@ def test_intervals():
     assert difference_interval((1.0, 5), (1.0, 5)) == pytest.approx(2.306 * (2 / 5) ** 0.5, rel=1e-3)
     assert difference_interval((None, 1), (1.0, 5)) is None
     assert difference_interval((0.0, 5), (0.0, 5)) == 0.0
+
+
+def test_a_minus_sign_in_a_verdict_is_a_minus_sign():
+    apart = each_above({"a": "b"})(results(spread=0.1, a=[0, -1], b=[0, -0.5]))
+    assert "a with −1.00 and b with −0.500; −0.5 ±" in apart.because

@@ -181,7 +181,7 @@ def _compare(
 
 def _decide(gain: float, noise: Noise, because: str) -> Verdict:
     """A gain that is no larger than the noise decides nothing."""
-    because = f"{because}; {noise.about(gain)}"
+    because = f"{because}; {noise.about(gain)}".replace(" -", " −")
     if abs(gain) <= noise.half:
         return Verdict(outcome="not enough runs", because=f"{because}, within the noise")
     return _verdict(gain > 0, because)

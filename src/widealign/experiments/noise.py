@@ -41,5 +41,5 @@ class Noise:
     def about(self, gain: float) -> str:
         """In words, beside the gain."""
         if self.measured:
-            return f"{gain:+.2g} ± {self.half:.2g}".replace("-", "−")
+            return f"{gain:+.2g} ± {self.half:.2g}"
         return f"one seed, tolerance {self.half:.2g}" if self.half else "one seed"
