@@ -1,4 +1,6 @@
-"""The figures of docs/performance.md from the rows of `widealign bench --out bench.json
+"""The figures of docs/performance.md from the rows of `widealign bench`, as Markdown.
+
+widealign bench --out bench.json
 python bench/performance_table.py bench.json                            # prints them
 python bench/performance_table.py bench.json --into docs/performance.md   # puts them in their place
 

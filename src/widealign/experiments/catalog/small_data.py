@@ -68,9 +68,8 @@ LONGER = replace(
         "numbers that the paper prints for table 9."
     ),
     budgets={
+        **SMALL.budgets,
         "smoke": Budget(caps={"epochs": 4}, keeps={"width": (8,), "data_limit": (45,)}, lrs=(1.0, 2.0)),
-        "desk": SMALL.budgets["desk"],
-        "paper": Budget(),
     },
 )
 EPOCHS_9 = Experiment(
